@@ -12,7 +12,7 @@ bool name_the_suite() {
     return true;
 }
 
-} // namespace
+}  // namespace
 
 int main(int argc, char* argv[]) {
     // A crash shall end the program as it would elsewhere (sanitizers see it, cores are written), and a
