@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The only maker of proofs: it sends from where a tensor lies, or stages it on the communicator's device
+// through a bounded number of slots; it receives into the caller's own buffer, or refuses.
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <weightcast/align/concepts.hpp>
+#include <weightcast/align/proof.hpp>
+#include <weightcast/align/proof_group.hpp>
+#include <weightcast/align/source_order.hpp>
+#include <weightcast/base/error.hpp>
+#include <weightcast/base/expects.hpp>
+#include <weightcast/kernels/launch.hpp>
+#include <weightcast/runtime/device_guard.hpp>
+#include <weightcast/runtime/event.hpp>
+
+namespace weightcast {
+
+/// Bounds of a scope's staging.
+struct scope_options {
+    int slots = 2;               ///< from 1 to alignment_scope::max_slots
+    std::size_t slot_bytes = 0;  ///< size that a slot has from its first use; it grows to its largest tensor
+};
+
+/// Bytes [first, last) of a tensor's flattened elements, to lie at `offset` of a chunk.
+template <class Space>
+struct packed_member {
+    const_tensor_view<Space> tensor;
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    std::uint64_t offset = 0;
+};
+
+/// Makes proofs for one communicator. Of one thread; immovable; no proof may outlive it (std::terminate).
+/// While it lives, the thread's current device is the communicator's; leaving restores the caller's.
+/// Slots are taken lazily and given back in stream order when the scope ends, also by an exception: nothing
+/// waits, and nothing is freed before the collectives that read it are done.
+template <class C>
+class [[nodiscard]] alignment_scope {
+    static_assert(Communicator<C>, "alignment_scope: the group is no Communicator; see explain_communicator<C>()");
+
+  public:
+    using runtime = typename C::runtime;
+    using space = typename runtime::space;
+    using stream_ref = typename runtime::stream_ref;
+    static constexpr int max_slots = 8;
+
+    /// @throws bad_argument  for a number of slots out of range
+    explicit alignment_scope(C& communicator, scope_options options = {})
+        : communicator_{communicator},
+          options_{options},
+          ambient_device_{runtime::current_device()},
+          guard_{communicator.where()} {
+        if (options.slots < 1 || options.slots > max_slots) {
+            throw bad_argument{"an alignment_scope has from 1 to 8 slots, not " +
+                               std::to_string(options.slots)};
+        }
+    }
+    alignment_scope(alignment_scope const&) = delete;
+    alignment_scope& operator=(alignment_scope const&) = delete;
+    ~alignment_scope() {
+        if (live_ != 0) std::terminate();  // a proof outlived its scope
+        for (auto& s : slots_) give_back(s);
+    }
+
+    /// Proof that the tensor may be sent. Its own address where it lies on the communicator's device and is
+    /// contiguous; else a copy in a slot.
+    /// @throws device_mismatch  for a device that the memory is not on, or of another kind; nothing was sent
+    /// @throws lifecycle_error  when live proofs hold all slots; @throws timeout  when a source stays busy
+    /// Cost: resident: no copy, no allocation. Staged: one copy on the communicator's copy stream.
+    template <Broadcastable<C> T, class Order = produced_anywhere>
+        requires SourceOrder<Order, runtime>
+    resident<C> align(T const& tensor, Order order = {}, operation_label const& label = {}) & {
+        auto const view = located(view_of(tensor), label);
+        wait_for(view, order);
+        if (view.where() == communicator_.where() && view.contiguous()) {
+            order_after(order, communicator_.core().collective_stream());
+            return resident<C>{*this, facts_of(view, -1, label)};
+        }
+        return resident<C>{*this, stage(view, order, label)};
+    }
+    template <class T, class... Rest>
+    resident<C> align(T const&, Rest const&...) && {
+        static_assert(detail::never<T>,
+                      "a proof may not outlive its scope: name the alignment_scope before you align with it");
+    }
+
+    /// Proof that the caller's own buffer may be received into. Strided: through a slot, unpacked when the
+    /// proof ends. The tensor must be on the communicator's device: receiving never aligns.
+    /// @throws device_mismatch  otherwise; nothing was written
+    template <ReceivableInto<C> T>
+    writable_resident<C> require(T& tensor, operation_label const& label = {}) & {
+        return writable_resident<C>{*this, receiving(writable(tensor, label), label)};
+    }
+    template <ReceivableInto<C> T>
+    writable_resident<C> require(T& tensor, readers_on<stream_ref> readers,
+                                 operation_label const& label = {}) & {
+        auto const view = writable(tensor, label);
+        order_after(produced_on<stream_ref>{readers.stream}, communicator_.core().collective_stream());
+        return writable_resident<C>{*this, receiving(view, label)};
+    }
+    template <class T, class... Rest>
+    writable_resident<C> require(T&&, Rest const&...) && {
+        static_assert(detail::never<T>,
+                      "a proof may not outlive its scope: name the alignment_scope before you require with it");
+    }
+
+    /// Proof of a chunk: the members, already aligned with their sources, are packed into one slot.
+    resident<C> pack(std::span<packed_member<space> const> members, std::size_t bytes,
+                     operation_label const& label) & {
+        int const slot = take_slot(bytes, communicator_.core().copy_stream());
+        for (auto const& m : members) {
+            pack_bytes(m.tensor, m.first, m.last,
+                       static_cast<std::byte*>(slots_[static_cast<std::size_t>(slot)].data) + m.offset);
+        }
+        order_after(produced_on<stream_ref>{communicator_.core().copy_stream()},
+                    communicator_.core().collective_stream());
+        return resident<C>{*this, chunk_facts(slot, bytes, label)};
+    }
+
+    /// A chunk to receive into. The caller unpacks from it on the unpack stream before the proof ends.
+    writable_resident<C> chunk(std::size_t bytes, operation_label const& label) & {
+        int const slot = take_slot(bytes, communicator_.core().collective_stream());
+        slots_[static_cast<std::size_t>(slot)].receiving = true;
+        return writable_resident<C>{*this, chunk_facts(slot, bytes, label)};
+    }
+
+    /// The same bytes for another group on the same device: staged once, sent many times. The original must
+    /// live until the shared proof ends.
+    /// @throws device_mismatch  when that group's device is another one
+    resident<C> share(resident<C> const& original) & {
+        auto& owner = *original.scope_;
+        if (owner.communicator_.where() != communicator_.where()) {
+            throw device_mismatch{"a proof for " + to_string(owner.communicator_.where()) +
+                                  " is no proof for " + to_string(communicator_.where())};
+        }
+        order_after(produced_on<stream_ref>{owner.communicator_.core().copy_stream()},
+                    communicator_.core().collective_stream());
+        auto facts = original.facts_;
+        facts.lender = facts.slot < 0 ? nullptr : &owner;
+        return resident<C>{*this, facts};
+    }
+
+    /// Gathers proofs to send in one operation.
+    resident_group<C> send_group(operation const& op = {}) & { return resident_group<C>{*this, op}; }
+    /// Gathers proofs to receive in one operation, from that root.
+    writable_group<C> receive_group(int root, operation const& op = {}) & {
+        return writable_group<C>{*this, root, op};
+    }
+
+    C& communicator() const noexcept { return communicator_; }
+    void const* identity() const noexcept { return communicator_.identity(); }
+
+  private:
+    friend class detail::proof<C>;
+    friend class detail::proof_group<C>;
+    friend class resident<C>;
+    friend class writable_resident<C>;
+    friend class resident_group<C>;
+    friend class writable_group<C>;
+
+    struct slot_state {
+        void* data = nullptr;
+        std::size_t capacity = 0;
+        bool held = false;       // a proof or a group has it
+        bool receiving = false;  // its last use ends on the unpack stream
+        std::optional<event<runtime>> idle{};        // reached when its last user is done
+        std::vector<event<runtime>> borrowers{};     // reached when other groups that share it are done
+        std::optional<tensor_view<space>> target{};  // strided destination to unpack into
+    };
+
+    // --- what a tensor says of itself, against what the runtime knows ---
+    template <class Space, class Byte>
+    basic_tensor_view<space, Byte> located(basic_tensor_view<Space, Byte> const& view,
+                                           operation_label const& label) {
+        check_thread();
+        device const where =
+            view.where().is_accelerator() ? view.where().resolved_to(ambient_device_) : view.where();
+        if (where.is_accelerator() && where.kind != runtime::kind) {
+            mismatch(label, "a device of kind " + std::string{to_string(runtime::kind)} + " or cpu",
+                     to_string(where));
+        }
+        if (view.bytes() != 0) {
+            device const actual = runtime::locate(view.data());
+            if (actual != where) {
+                mismatch(label, "memory of " + to_string(where) + ", as the tensor says",
+                         "a pointer to memory of " + to_string(actual));
+            }
+        }
+        return {view.data(), view.type(), view.shape(), view.strides(), where};
+    }
+    template <class T>
+    tensor_view<space> writable(T& tensor, operation_label const& label) {
+        auto const view = located(writable_view_of(tensor), label);
+        if (view.where() != communicator_.where()) {
+            mismatch(label, "a buffer on " + to_string(communicator_.where()) +
+                                ", the communicator's device (receiving never stages)",
+                     to_string(view.where()));
+        }
+        return view;
+    }
+    [[noreturn]] void mismatch(operation_label const& label, std::string expected, std::string actual) const {
+        fail<device_mismatch>("the tensor is not where it has to be",
+                              failure_facts{.where = label.where(),
+                                            .tensor = std::string{label.tensor()},
+                                            .rank = communicator_.rank(),
+                                            .expected = std::move(expected),
+                                            .actual = std::move(actual)});
+    }
+    void check_thread() const {
+        WEIGHTCAST_EXPECTS(std::this_thread::get_id() == thread_, "an alignment_scope belongs to one thread");
+    }
+
+    // --- order ---
+    template <class Order>
+    void wait_for(const_tensor_view<space> const& view, Order const& order) {
+        if constexpr (std::same_as<Order, produced_anywhere>) {
+            if (!view.where().is_accelerator()) return;
+            source_devices devices;
+            devices.add(view.where());
+            devices.template wait<runtime>(order.until);
+        }
+    }
+    template <class Order>
+    void order_after(Order const& order, stream_ref waiter) {
+        if constexpr (std::same_as<Order, produced_on<stream_ref>>) {
+            auto mark = communicator_.core().take_event();
+            runtime::record(mark.ref(), order.stream);
+            runtime::stream_wait(waiter, mark.ref());
+            communicator_.core().give_event(std::move(mark));
+        }
+    }
+
+    // --- facts ---
+    template <class View>
+    static detail::proof_facts facts_of(View const& view, int slot, operation_label const& label) {
+        return {.data = const_cast<void*>(static_cast<void const*>(view.data())),
+                .bytes = static_cast<std::size_t>(view.bytes()),
+                .type = view.type(),
+                .slot = slot,
+                .lender = nullptr,
+                .label = label};
+    }
+    detail::proof_facts chunk_facts(int slot, std::size_t bytes, operation_label const& label) {
+        return {.data = slots_[static_cast<std::size_t>(slot)].data,
+                .bytes = bytes,
+                .type = dtype::uint8,
+                .slot = slot,
+                .lender = nullptr,
+                .label = label};
+    }
+    template <class Order>
+    detail::proof_facts stage(const_tensor_view<space> const& view, Order const& order,
+                              operation_label const& label) {
+        auto const copy_stream = communicator_.core().copy_stream();
+        auto facts = facts_of(view, -1, label);
+        if (facts.bytes == 0) return facts;
+        facts.slot = take_slot(facts.bytes, copy_stream);
+        facts.data = slots_[static_cast<std::size_t>(facts.slot)].data;
+        order_after(order, copy_stream);
+        pack_bytes(view, 0, facts.bytes, facts.data);
+        order_after(produced_on<stream_ref>{copy_stream}, communicator_.core().collective_stream());
+        return facts;
+    }
+    void pack_bytes(const_tensor_view<space> const& view, std::uint64_t first, std::uint64_t last, void* to) {
+        auto const stream = communicator_.core().copy_stream();
+        if (view.contiguous()) {
+            runtime::copy(to, communicator_.where(), static_cast<std::byte const*>(view.data()) + first,
+                          view.where(), static_cast<std::size_t>(last - first), stream);
+        } else {
+            kernel_launcher<runtime>::pack_async(view, first, last, to, stream);
+        }
+    }
+    detail::proof_facts receiving(tensor_view<space> const& view, operation_label const& label) {
+        auto facts = facts_of(view, -1, label);
+        if (view.contiguous() || facts.bytes == 0) return facts;
+        facts.slot = take_slot(facts.bytes, communicator_.core().collective_stream());
+        auto& slot = slots_[static_cast<std::size_t>(facts.slot)];
+        slot.receiving = true;
+        slot.target = view;
+        facts.data = slot.data;
+        return facts;
+    }
+
+    // --- slots ---
+    int take_slot(std::size_t bytes, stream_ref filler) {
+        check_thread();
+        int found = find_free_slot();
+        if (found < 0 && open_group_ != nullptr) {
+            open_group_->submit();
+            found = find_free_slot();
+        }
+        if (found < 0) {
+            throw lifecycle_error{"live proofs hold all " + std::to_string(options_.slots) +
+                                  " slots of this scope; end one first, or give the scope more slots"};
+        }
+        auto& slot = slots_[static_cast<std::size_t>(found)];
+        if (slot.capacity < bytes) give_back(slot);
+        if (slot.idle) runtime::stream_wait(filler, slot.idle->ref());
+        wait_for_borrowers(slot, filler);
+        if (slot.data == nullptr) {
+            std::size_t const size = bytes < options_.slot_bytes ? options_.slot_bytes : bytes;
+            slot.data = runtime::allocate(size, communicator_.where(), filler);
+            slot.capacity = size;
+        }
+        slot.held = true;
+        slot.receiving = false;
+        return found;
+    }
+    int find_free_slot() const noexcept {
+        for (int i = 0; i < options_.slots; ++i) {
+            if (!slots_[static_cast<std::size_t>(i)].held) return i;
+        }
+        return -1;
+    }
+    void wait_for_borrowers(slot_state& slot, stream_ref waiter) {
+        for (auto& done : slot.borrowers) runtime::stream_wait(waiter, done.ref());
+        slot.borrowers.clear();
+    }
+    void give_back(slot_state& slot) noexcept {
+        if (slot.data != nullptr) {
+            auto const last = slot.receiving ? communicator_.core().unpack_stream()
+                                             : communicator_.core().collective_stream();
+            wait_for_borrowers(slot, last);
+            runtime::deallocate(slot.data, last);
+        }
+        slot.data = nullptr;
+        slot.capacity = 0;
+        if (slot.idle) communicator_.core().give_event(std::move(*slot.idle));
+        slot.idle.reset();
+    }
+    void mark_idle(slot_state& slot, stream_ref last_user) noexcept {
+        if (!slot.idle) slot.idle = communicator_.core().take_event();
+        runtime::record(slot.idle->ref(), last_user);
+        slot.held = false;
+    }
+    void lend_until_done(int index, stream_ref borrower) noexcept {
+        auto& done = slots_[static_cast<std::size_t>(index)].borrowers.emplace_back();
+        runtime::record(done.ref(), borrower);
+    }
+
+    // --- called by proofs ---
+    void hold() noexcept { ++live_; }
+    void release_sent(detail::proof_facts const& facts, bool) noexcept {
+        --live_;
+        if (facts.slot >= 0) return_sent_slot(facts);
+    }
+    void return_sent_slot(detail::proof_facts const& facts) noexcept {
+        auto const stream = communicator_.core().collective_stream();
+        if (facts.lender != nullptr) {
+            static_cast<alignment_scope*>(facts.lender)->lend_until_done(facts.slot, stream);
+        } else {
+            mark_idle(slots_[static_cast<std::size_t>(facts.slot)], stream);
+        }
+    }
+    void release_received(detail::proof_facts const& facts, bool used) noexcept {
+        --live_;
+        if (facts.slot >= 0) return_received_slot(facts, used);
+    }
+    void return_received_slot(detail::proof_facts const& facts, bool used) noexcept {
+        auto& slot = slots_[static_cast<std::size_t>(facts.slot)];
+        auto const unpack_stream = communicator_.core().unpack_stream();
+        order_after(produced_on<stream_ref>{communicator_.core().collective_stream()}, unpack_stream);
+        if (slot.target && used) {
+            kernel_launcher<runtime>::unpack_async(slot.data, *slot.target, 0, facts.bytes, unpack_stream);
+        }
+        slot.target.reset();
+        mark_idle(slot, unpack_stream);
+    }
+
+    C& communicator_;
+    scope_options options_;
+    int ambient_device_;
+    device_guard<runtime> guard_;
+    std::thread::id thread_ = std::this_thread::get_id();
+    std::array<slot_state, max_slots> slots_{};
+    detail::proof_group<C>* open_group_ = nullptr;
+    int live_ = 0;
+};
+
+}  // namespace weightcast

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The sender's one function: whatever device a tensor is on, it is sent from the communicator's device.
+
+#include <concepts>
+#include <ranges>
+#include <string_view>
+#include <utility>
+
+#include <weightcast/align/alignment_scope.hpp>
+#include <weightcast/align/pending.hpp>
+
+namespace weightcast {
+
+/// A tensor and its checkpoint name.
+template <DeviceTensor T>
+struct named_tensor {
+    std::string_view name;
+    T tensor;
+};
+template <class T>
+named_tensor(std::string_view, T) -> named_tensor<T>;
+template <class T>
+named_tensor(char const*, T) -> named_tensor<T>;
+
+namespace detail {
+template <class N>
+concept named_tensor_like = requires(N const& n) {
+    { n.name } -> std::convertible_to<std::string_view>;
+    requires DeviceTensor<decltype(n.tensor)>;
+};
+template <DeviceRuntime R>
+void wait_for_sources(std::ranges::input_range auto const& devices, deadline until) {
+    source_devices unique;
+    for (device const d : devices) unique.add(d.is_accelerator() ? d.resolved_to(R::current_device()) : d);
+    unique.wait<R>(until);
+}
+}  // namespace detail
+
+/// Broadcasts the tensor's bytes from this rank to the group.
+/// The caller's current device is of no importance, and is restored.
+/// @throws device_mismatch, timeout  before anything was sent: the group is usable
+/// @throws peer_error, group_aborted  an earlier failure of the group: it must be re-formed
+/// Ordering: after what `order` names. The source may change after `pending.wait`, or on `pending.then`'s stream.
+/// Cost: resident: no copy, no allocation; else one copy to the communicator's device through a slot.
+template <class C, Broadcastable<C> T, class Order = produced_anywhere>
+    requires SourceOrder<Order, typename C::runtime>
+pending<C> broadcast_aligned(C& communicator, T const& tensor, Order order = {}, operation const& op = {}) {
+    alignment_scope<C> scope{communicator};
+    communicator.broadcast_from(scope.align(tensor, order, op.label), op);
+    return pending<C>{communicator, op.label};
+}
+
+/// Broadcasts many named tensors, each as one operation, in their order: a model's parameters, a flattened
+/// bucket (one uint8 tensor), or the tensors of a LoRA set. Each unique source device is waited for once.
+template <class C, std::ranges::forward_range Tensors, class Order = produced_anywhere>
+    requires detail::named_tensor_like<std::ranges::range_value_t<Tensors>> &&
+             Broadcastable<decltype(std::declval<std::ranges::range_value_t<Tensors>&>().tensor), C> &&
+             SourceOrder<Order, typename C::runtime>
+pending<C> broadcast_aligned(C& communicator, Tensors const& tensors, Order order = {},
+                             operation const& op = {}) {
+    using runtime = typename C::runtime;
+    if constexpr (std::same_as<Order, produced_anywhere>) {
+        auto const where = [](auto const& n) { return view_of(n.tensor).where(); };
+        detail::wait_for_sources<runtime>(tensors | std::views::transform(where), order.until);
+    }
+    alignment_scope<C> scope{communicator};
+    auto const inner = [&] {
+        if constexpr (std::same_as<Order, produced_anywhere>) return already_ready{};
+        else return order;
+    }();
+    for (auto const& n : tensors) {
+        operation const each{operation_label{op.label.where(), n.name}, op.limits};
+        communicator.broadcast_from(scope.align(n.tensor, inner, each.label), each);
+    }
+    return pending<C>{communicator, op.label};
+}
+
+/// Receives a broadcast of rank `root` into the caller's own buffer, on the communicator's device.
+/// @throws device_mismatch  when the buffer is elsewhere: nothing is written, and the group is usable
+/// Ordering: the buffer may be read after `pending.wait`; a strided one is unpacked by then.
+template <class C, ReceivableInto<C> T>
+void receive_into(C& communicator, T& tensor, int root, operation const& op = {}) {
+    using runtime = typename C::runtime;
+    alignment_scope<C> scope{communicator};
+    {
+        auto const destination = scope.require(tensor, op.label);
+        communicator.broadcast_into(destination, root, op);
+    }
+    auto& core = communicator.core();
+    auto done = core.take_event();
+    runtime::record(done.ref(), core.collective_stream());
+    communicator.wait(done.ref(), op.limits.at, op.label);
+    runtime::record(done.ref(), core.unpack_stream());
+    communicator.wait(done.ref(), op.limits.at, op.label);
+    core.give_event(std::move(done));
+}
+
+}  // namespace weightcast
