@@ -26,9 +26,14 @@ function(weightcast_install name)
         DESTINATION "${_weightcast_cmake_dir}"
         COMPONENT weightcast
     )
-    cmake_path(
-        APPEND CMAKE_INSTALL_PREFIX "${CMAKE_INSTALL_INCLUDEDIR}" OUTPUT_VARIABLE includedir
-    )
+    # The prefix is told from where the .pc file lies, so that the installed tree may be moved.
+    set(prefix "${CMAKE_INSTALL_PREFIX}")
+    set(includedir "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+    if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+        file(RELATIVE_PATH prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+        string(REGEX REPLACE "/$" "" prefix "\${pcfiledir}/${prefix}")
+        set(includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+    endif()
     configure_file("${PROJECT_SOURCE_DIR}/cmake/weightcast.pc.in" "${PROJECT_BINARY_DIR}/${ARG_PC}.pc" @ONLY)
     install(
         FILES "${PROJECT_BINARY_DIR}/${ARG_PC}.pc"
