@@ -24,10 +24,13 @@ def candidates():
 
 
 def find_nvcc():
+    """The first nvcc that runs, and the last line of its --version."""
     for candidate in candidates():
         if candidate and os.access(candidate, os.X_OK):
-            return str(candidate)
-    return None
+            said = subprocess.run([candidate, "--version"], capture_output=True, text=True)
+            if said.returncode == 0:
+                return str(candidate), said.stdout.splitlines()[-1]
+    return None, None
 
 
 def main():
@@ -36,11 +39,11 @@ def main():
     parser.add_argument("sources", nargs="+")
     options = parser.parse_args()
 
-    nvcc = find_nvcc()
+    nvcc, version = find_nvcc()
     if nvcc is None:
         print("skipped: no nvcc in the PATH, in /usr/local/cuda or in the cache (./dev install-deps nvcc)")
         return 77
-    print(subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    print(version)
     failed = 0
     with tempfile.TemporaryDirectory() as directory:
         for source in options.sources:
