@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The one state of host_runtime in a process: every handle points to it, so that two copies of it (two
+// shared libraries that do not see each other's symbols) end in an error and not in two half-truths.
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <weightcast/base/byte_count.hpp>
+#include <weightcast/base/error.hpp>
+#include <weightcast/runtime/detail/host_memory.hpp>
+#include <weightcast/runtime/detail/host_stream.hpp>
+#include <weightcast/runtime/host_runtime_settings.hpp>
+
+namespace weightcast::detail {
+
+/// One event, or the place of one that was destroyed. `point` is relaxed: recording an event orders
+/// nothing among callers.
+struct host_event {
+    host_state* state = nullptr;
+    std::atomic<std::uint64_t> generation{1};
+    std::atomic<std::uint64_t> point{0};
+    host_event* next_free = nullptr;
+};
+
+/// Streams, events, memory and settings.
+class host_state {
+  public:
+    host_state() {
+        keep_code_loaded();
+        ::pthread_atfork(nullptr, nullptr, &after_fork_in_child);
+        std::atexit(&at_exit);
+    }
+    host_state(host_state&&) = delete;
+
+    /// This process was forked from one that used the state: its stream threads are not here.
+    static std::atomic<bool>& forked() noexcept;
+
+    // --- settings: relaxed, as they order nothing ---
+    int device_count() const noexcept { return device_count_.load(std::memory_order_relaxed); }
+    bool poisons() const noexcept { return poison_freed_.load(std::memory_order_relaxed); }
+    std::uint64_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+    std::uint32_t max_delay_us() const noexcept { return delay_us_.load(std::memory_order_relaxed); }
+    std::uint64_t delay_seed() const noexcept { return seed_.load(std::memory_order_relaxed); }
+
+    void configure(host_runtime_settings const& wanted) {
+        std::lock_guard const lock{mutex_};
+        if (wanted.device_count < device_count() && is_anything_alive()) {
+            throw contract_violation{
+                "host_runtime::configure: device_count goes from " + std::to_string(device_count()) +
+                " to " + std::to_string(wanted.device_count) +
+                ", but streams, events or allocations are alive; it may only grow then"};
+        }
+        if (live_streams_ == 0) next_order_ = 0;
+        device_count_.store(wanted.device_count, std::memory_order_relaxed);
+        poison_freed_.store(wanted.poison_freed, std::memory_order_relaxed);
+        limit_.store(wanted.device_memory_limit.value, std::memory_order_relaxed);
+        delay_us_.store(static_cast<std::uint32_t>(wanted.max_delay.count()),
+                        std::memory_order_relaxed);
+        seed_.store(wanted.delay_seed, std::memory_order_relaxed);
+    }
+    host_runtime_settings settings() const noexcept {
+        return {device_count(), poisons(), std::chrono::microseconds{max_delay_us()}, delay_seed(),
+                byte_count{limit()}};
+    }
+
+    // --- streams ---
+    host_stream_use create_stream(device where) {
+        std::lock_guard const lock{mutex_};
+        host_stream& stream = vacant_stream();
+        stream.start(where, next_order_);
+        ++next_order_;
+        ++live_streams_;
+        return {&stream, stream.generation()};
+    }
+    void destroy_stream(host_stream_use use) {
+        std::lock_guard const lock{mutex_};
+        use.stream->close(use.generation);
+        --live_streams_;
+    }
+    /// Calls `visit(stream)` for the places of streams from `first` on until it says false; where it stopped.
+    template <class Visit>
+    std::size_t visit_streams(std::size_t first, Visit visit) {
+        std::lock_guard const lock{mutex_};
+        while (first < streams_.size() && visit(streams_[first])) ++first;
+        return first;
+    }
+
+    // --- events ---
+    host_event& create_event() {
+        std::lock_guard const lock{mutex_};
+        if (free_event_ == nullptr) {
+            free_event_ = &events_.emplace_back();
+            free_event_->state = this;
+        }
+        host_event& event = *free_event_;
+        free_event_ = event.next_free;
+        event.point.store(0, std::memory_order_relaxed);
+        ++live_events_;
+        return event;
+    }
+    void destroy_event(host_event& event, std::uint64_t generation) {
+        std::lock_guard const lock{mutex_};
+        if (event.generation.load(std::memory_order_relaxed) != generation) {
+            throw contract_violation{"host_runtime::destroy_event: this event was destroyed already"};
+        }
+        event.generation.store(generation + 1, std::memory_order_relaxed);
+        event.next_free = free_event_;
+        free_event_ = &event;
+        --live_events_;
+    }
+
+    host_mark_directory& marks() noexcept { return marks_; }
+    host_memory& memory() noexcept { return memory_; }
+    std::atomic<std::uint64_t>& device_waits(int index) noexcept {
+        return device_waits_[static_cast<std::size_t>(index)];
+    }
+
+  private:
+    host_stream& vacant_stream() {
+        for (auto& stream : streams_) {
+            if (stream.is_vacant()) return stream;
+        }
+        return streams_.emplace_back(*this, marks_);
+    }
+    bool is_anything_alive() {
+        return live_streams_ != 0 || live_events_ != 0 || memory_.has_active();
+    }
+
+    /// Stream threads run code of the object file that made the state: it must not be unloaded under them.
+    static void keep_code_loaded() noexcept {
+        Dl_info info{};
+        if (::dladdr(reinterpret_cast<void const*>(&after_fork_in_child), &info) != 0 &&
+            info.dli_fname != nullptr) {
+            ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        }
+    }
+    static void after_fork_in_child() noexcept { forked().store(true, std::memory_order_relaxed); }
+    static void at_exit() noexcept;
+    void stop() noexcept;
+
+    std::mutex mutex_;  // among callers
+    std::deque<host_stream> streams_;
+    std::uint64_t next_order_ = 0;
+    int live_streams_ = 0;
+    std::deque<host_event> events_;
+    host_event* free_event_ = nullptr;
+    int live_events_ = 0;
+
+    host_mark_directory marks_;
+    host_memory memory_;
+    std::array<std::atomic<std::uint64_t>, host_device_limit> device_waits_{};
+
+    std::atomic<int> device_count_{host_runtime_settings{}.device_count};
+    std::atomic<bool> poison_freed_{false};
+    std::atomic<std::uint64_t> limit_{host_runtime_settings{}.device_memory_limit.value};
+    std::atomic<std::uint32_t> delay_us_{0};
+    std::atomic<std::uint64_t> seed_{0};
+};
+
+/// The state. Made at the first use, never destroyed: streams may run until the process ends.
+[[gnu::visibility("default")]] inline host_state& shared_host_state() {
+    static auto* const state = new host_state;
+    return *state;
+}
+[[gnu::visibility("default")]] inline std::atomic<bool>& host_state_forked() noexcept {
+    static std::atomic<bool> forked{false};
+    return forked;
+}
+/// The calling thread's current device.
+[[gnu::visibility("default")]] inline int& current_host_device() noexcept {
+    thread_local int index = 0;
+    return index;
+}
+
+inline std::atomic<bool>& host_state::forked() noexcept { return host_state_forked(); }
+
+inline void host_state::at_exit() noexcept {
+    if (!forked().load(std::memory_order_relaxed)) shared_host_state().stop();
+}
+
+/// The process ends: no operation begins any more, those that run get a moment to end, and what no one
+/// uses goes back to the system. An operation that is stuck is left to the end of the process.
+inline void host_state::stop() noexcept {
+    using namespace std::chrono_literals;
+    auto const until = deadline::after(250ms);
+    std::unique_lock lock{mutex_, std::defer_lock};
+    while (!lock.try_lock()) {
+        if (until.expired()) return;
+        spin_pause();
+    }
+    for (auto& stream : streams_) stream.gate().close();
+    bool quiet = true;
+    for (auto& stream : streams_) {
+        while (!stream.is_stopped() && !until.expired()) spin_pause();
+        quiet = quiet && stream.is_stopped();
+    }
+    if (quiet) memory_.release_all_free();
+}
+
+inline std::uint32_t host_stream::draw_delay(std::uint64_t number) const noexcept {
+    auto const most = state_->max_delay_us();
+    if (most == 0) return 0;
+    // splitmix64 of the seed, the stream and the operation: the same for the same program, and no state
+    std::uint64_t x = state_->delay_seed() + 0x9E3779B97F4A7C15U * (order_ * 0x100000001B3U + number);
+    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+    return static_cast<std::uint32_t>((x ^ (x >> 31U)) % (std::uint64_t{most} + 1));
+}
+
+}  // namespace weightcast::detail
