@@ -16,12 +16,12 @@ namespace weightcast {
 /// What a failure knows about itself; members that do not apply stay at their defaults.
 struct failure_facts {
     phase where = phase::connect;
-    std::string tensor{};                ///< checkpoint name, empty when no tensor is concerned
-    int rank = -1;                       ///< the rank that reports, -1 outside a group
-    int suspect = -1;                    ///< the rank held responsible, -1 when unknown
-    std::uint64_t bytes_done = 0;        ///< bytes of the transfer that had moved
-    std::string expected{};              ///< the rule or the value that was expected
-    std::string actual{};                ///< what came instead
+    std::string tensor{};          ///< checkpoint name, empty when no tensor is concerned
+    int rank = -1;                 ///< the rank that reports, -1 outside a group
+    int suspect = -1;              ///< the rank held responsible, -1 when unknown
+    std::uint64_t bytes_done = 0;  ///< bytes of the transfer that had moved
+    std::string expected{};        ///< the rule or the value that was expected
+    std::string actual{};          ///< what came instead
     friend bool operator==(failure_facts const&, failure_facts const&) = default;
 };
 
@@ -42,28 +42,60 @@ class error : public std::runtime_error {
     std::source_location at_;
 };
 
+/// What the kinds below inherit their constructor from: nvcc 13 fails on `source_location::current()` in a
+/// constructor inherited from a class that is no template.
+template <class Kind>
+class error_of : public error {
+  public:
+    explicit error_of(std::string const& message, failure_facts facts = {},
+                      std::source_location at = std::source_location::current())
+        : error{message, std::move(facts), at} {}
+};
+
 /// An argument that can never be right (a caller's mistake). Nothing was changed.
-struct bad_argument : error { using error::error; };
+struct bad_argument : error_of<bad_argument> {
+    using error_of::error_of;
+};
 /// A precondition of the library was broken; the object named in the message is still usable.
-struct contract_violation : error { using error::error; };
+struct contract_violation : error_of<contract_violation> {
+    using error_of::error_of;
+};
 /// A file or a message from outside that is malformed, cut short or out of range. Nothing was changed.
-struct bad_input : error { using error::error; };
+struct bad_input : error_of<bad_input> {
+    using error_of::error_of;
+};
 /// A tensor is not on the device that its communicator needs. Nothing was sent or written.
-struct device_mismatch : error { using error::error; };
+struct device_mismatch : error_of<device_mismatch> {
+    using error_of::error_of;
+};
 /// A step of the lifecycle in the wrong order. The worker is as it was before.
-struct lifecycle_error : error { using error::error; };
+struct lifecycle_error : error_of<lifecycle_error> {
+    using error_of::error_of;
+};
 /// A rank refused the update before anything was written. The group is still usable.
-struct refused_update : error { using error::error; };
+struct refused_update : error_of<refused_update> {
+    using error_of::error_of;
+};
 /// A deadline passed. What is still usable depends on the phase: the message says it.
-struct timeout : error { using error::error; };
+struct timeout : error_of<timeout> {
+    using error_of::error_of;
+};
 /// Another rank died, aborted or broke the protocol. The group must be formed anew.
-struct peer_error : error { using error::error; };
+struct peer_error : error_of<peer_error> {
+    using error_of::error_of;
+};
 /// This group was aborted from this side. It must be formed anew.
-struct group_aborted : error { using error::error; };
+struct group_aborted : error_of<group_aborted> {
+    using error_of::error_of;
+};
 /// Memory of a device or of the host is used up.
-struct out_of_memory : error { using error::error; };
+struct out_of_memory : error_of<out_of_memory> {
+    using error_of::error_of;
+};
 /// A call of the operating system or of a foreign library failed.
-struct system_failure : error { using error::error; };
+struct system_failure : error_of<system_failure> {
+    using error_of::error_of;
+};
 
 /// "payload: tensor 'w': message (rank 1, suspected rank 0, 12 bytes done)": the one form of messages.
 inline std::string describe(std::string_view message, failure_facts const& facts) {

@@ -89,13 +89,15 @@ tensor_view<space_of<T>> writable_view_of(T& t) {
 /// Says in full sentences why T is no DeviceTensor; true when it is one.
 template <class T>
 consteval bool explain_device_tensor() {
-    static_assert(has_tensor_space<T>,
-                  "DeviceTensor: tensor_traits<T> needs `using space`, one of host_space, cuda_space, "
-                  "dynamic_space");
+    static_assert(
+        has_tensor_space<T>,
+        "DeviceTensor: tensor_traits<T> needs `using space`, one of host_space, cuda_space, "
+        "dynamic_space");
     static_assert(has_tensor_data<T>,
                   "DeviceTensor: tensor_traits<T> needs data(t), convertible to void const*");
-    static_assert(has_tensor_element_type<T>,
-                  "DeviceTensor: tensor_traits<T> needs element_type(t), returning weightcast::dtype");
+    static_assert(
+        has_tensor_element_type<T>,
+        "DeviceTensor: tensor_traits<T> needs element_type(t), returning weightcast::dtype");
     static_assert(has_tensor_device<T>,
                   "DeviceTensor: tensor_traits<T> needs where(t), returning weightcast::device");
     static_assert(has_tensor_shape<T>,
@@ -106,9 +108,10 @@ consteval bool explain_device_tensor() {
 /// Says in full sentences why T is no WritableDeviceTensor; true when it is one.
 template <class T>
 consteval bool explain_writable_device_tensor() {
-    static_assert(has_mutable_tensor_data<T>,
-                  "WritableDeviceTensor: tensor_traits<T> needs mutable_data(t), returning void*; a view "
-                  "of const elements may be sent, never received into");
+    static_assert(
+        has_mutable_tensor_data<T>,
+        "WritableDeviceTensor: tensor_traits<T> needs mutable_data(t), returning void*; a view "
+        "of const elements may be sent, never received into");
     return explain_device_tensor<T>() && WritableDeviceTensor<T>;
 }
 

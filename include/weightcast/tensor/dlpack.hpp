@@ -59,7 +59,8 @@ class managed_dlpack {
     const_tensor_view<dynamic_space> view() const noexcept { return view_; }
     /// The tensor, to be written. @throws bad_argument  for one that its producer marked read-only
     tensor_view<dynamic_space> writable_view() {
-        if (read_only_) throw bad_argument{"DLPack: the tensor is read-only; it may be sent, not written"};
+        if (read_only_)
+            throw bad_argument{"DLPack: the tensor is read-only; it may be sent, not written"};
         return view_;
     }
     bool read_only() const noexcept { return read_only_; }
@@ -136,7 +137,8 @@ exported_dlpack to_dlpack(basic_tensor_view<Space, Byte> const& view, Owner owne
     auto made = std::make_unique<exported>(std::move(owner));
     std::ranges::copy(view.shape(), made->shape.begin());
     std::ranges::copy(view.strides(), made->strides.begin());
-    void* const data = view.bytes() == 0 ? nullptr : const_cast<void*>(static_cast<void const*>(view.data()));
+    void* const data =
+        view.bytes() == 0 ? nullptr : const_cast<void*>(static_cast<void const*>(view.data()));
     made->managed.version = {dlpack::major_version, dlpack::minor_version};
     made->managed.flags = std::is_const_v<Byte> ? dlpack::flag_read_only : 0;
     made->managed.dl_tensor = {data,

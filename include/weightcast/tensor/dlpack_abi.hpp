@@ -108,7 +108,8 @@ struct managed_tensor_versioned {
 static_assert(sizeof(void*) == 8, "the layout below is that of 64-bit machines");
 static_assert(sizeof(pack_version) == 8 && sizeof(device) == 8 && sizeof(data_type) == 4);
 static_assert(offsetof(data_type, bits) == 1 && offsetof(data_type, lanes) == 2);
-static_assert(sizeof(tensor) == 48 && offsetof(tensor, device) == 8 && offsetof(tensor, ndim) == 16);
+static_assert(sizeof(tensor) == 48 && offsetof(tensor, device) == 8 &&
+              offsetof(tensor, ndim) == 16);
 static_assert(offsetof(tensor, dtype) == 20 && offsetof(tensor, shape) == 24);
 static_assert(offsetof(tensor, strides) == 32 && offsetof(tensor, byte_offset) == 40);
 static_assert(sizeof(managed_tensor) == 64 && offsetof(managed_tensor, manager_ctx) == 48);

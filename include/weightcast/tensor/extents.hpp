@@ -24,12 +24,14 @@ class extents {
 
     constexpr extents() noexcept = default;
     /// @throws bad_input  for more than max_rank dimensions
-    constexpr extents(std::initializer_list<std::int64_t> values) { assign(values); }
+    constexpr extents(std::initializer_list<std::int64_t> values) {
+        for (auto const v : values) push_back(v);
+    }
     template <std::ranges::input_range R>
         requires(!std::same_as<std::remove_cvref_t<R>, extents> &&
                  std::convertible_to<std::ranges::range_value_t<R>, std::int64_t>)
     constexpr explicit extents(R const& values) {
-        assign(values);
+        for (auto const v : values) push_back(static_cast<std::int64_t>(v));
     }
 
     constexpr std::size_t size() const noexcept { return size_; }
@@ -49,9 +51,6 @@ class extents {
     }
 
   private:
-    constexpr void assign(auto const& values) {
-        for (auto const v : values) push_back(static_cast<std::int64_t>(v));
-    }
     std::array<std::int64_t, max_rank> values_{};
     std::size_t size_ = 0;
 };
@@ -63,8 +62,10 @@ constexpr std::uint64_t element_count(extents const& shape) {
     bool zero = false;
     for (auto const e : shape) {
         if (e < 0) throw bad_input{"a tensor's shape has a negative extent"};
-        if (e == 0) zero = true;
-        else count = checked_multiply(count, static_cast<std::uint64_t>(e));
+        if (e == 0)
+            zero = true;
+        else
+            count = checked_multiply(count, static_cast<std::uint64_t>(e));
     }
     // An empty shape is held to the same bound, so that strides of any accepted shape fit too.
     if (count > static_cast<std::uint64_t>(INT64_MAX)) {

@@ -17,9 +17,9 @@ namespace weightcast {
 namespace detail {
 
 template <class T>
-concept character_type = std::same_as<T, char> || std::same_as<T, wchar_t> ||
-                         std::same_as<T, char8_t> || std::same_as<T, char16_t> ||
-                         std::same_as<T, char32_t>;
+concept character_type =
+    std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
+    std::same_as<T, char16_t> || std::same_as<T, char32_t>;
 
 template <class T>
 consteval std::optional<dtype> integer_dtype() {

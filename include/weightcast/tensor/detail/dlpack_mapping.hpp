@@ -40,10 +40,24 @@ inline constexpr std::array<dlpack::data_type, dtype_count> dlpack_types{{
 }};
 
 inline constexpr std::array<std::string_view, 18> dlpack_code_names{
-    "int",           "uint",           "float",         "opaque_handle",   "bfloat",
-    "complex",       "bool",           "float8_e3m4",   "float8_e4m3",     "float8_e4m3b11fnuz",
-    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",  "float8_e5m2fnuz", "float8_e8m0fnu",
-    "float6_e2m3fn", "float6_e3m2fn",  "float4_e2m1fn",
+    "int",
+    "uint",
+    "float",
+    "opaque_handle",
+    "bfloat",
+    "complex",
+    "bool",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float4_e2m1fn",
 };
 
 constexpr dlpack::data_type to_dlpack_type(dtype type) noexcept {
@@ -56,9 +70,8 @@ inline dtype from_dlpack_type(dlpack::data_type type) {
         if (dlpack_types[i] == type) return static_cast<dtype>(i);
     }
     auto const code = static_cast<std::size_t>(type.code);
-    std::string const name = code < dlpack_code_names.size()
-                                 ? std::string{dlpack_code_names[code]}
-                                 : "type code " + std::to_string(code);
+    std::string const name = code < dlpack_code_names.size() ? std::string{dlpack_code_names[code]}
+                                                             : "type code " + std::to_string(code);
     std::string message = "DLPack: no dtype for " + name + " of " + std::to_string(type.bits) +
                           " bits in " + std::to_string(type.lanes) + " lanes";
     if (type.code == dlpack::type_code::float4_e2m1fn) message += "; expected 4 bits in 2 lanes";
@@ -126,7 +139,8 @@ inline extents from_dlpack_extents(std::int64_t const* values, std::int32_t ndim
 
 /// @throws bad_input  for a tensor that weightcast cannot hold
 inline tensor_view<dynamic_space> view_of_dlpack(dlpack::tensor const& t) {
-    if (t.ndim < 0) throw bad_input{"DLPack: a tensor has " + std::to_string(t.ndim) + " dimensions"};
+    if (t.ndim < 0)
+        throw bad_input{"DLPack: a tensor has " + std::to_string(t.ndim) + " dimensions"};
     if (t.ndim > 0 && t.shape == nullptr) throw bad_input{"DLPack: a tensor has no shape"};
     dtype const type = from_dlpack_type(t.dtype);
     device const where = from_dlpack_device(t.device);
@@ -134,7 +148,8 @@ inline tensor_view<dynamic_space> view_of_dlpack(dlpack::tensor const& t) {
     extents const strides =
         t.strides == nullptr ? contiguous_strides(shape) : from_dlpack_extents(t.strides, t.ndim);
     if (t.data == nullptr) {
-        if (element_count(shape) != 0) throw bad_input{"DLPack: a tensor of shape " + to_string(shape) + " has no memory"};
+        if (element_count(shape) != 0)
+            throw bad_input{"DLPack: a tensor of shape " + to_string(shape) + " has no memory"};
         return {nullptr, type, shape, strides, where};
     }
     auto const address = reinterpret_cast<std::uintptr_t>(t.data);
