@@ -90,7 +90,7 @@ class [[nodiscard]] alignment_scope {
     }
     template <class T, class... Rest>
     resident<C> align(T const&, Rest const&...) && {
-        static_assert(detail::never<T>,
+        static_assert(detail::always_false<T>,
                       "a proof may not outlive its scope: name the alignment_scope before you align with it");
     }
 
@@ -110,7 +110,7 @@ class [[nodiscard]] alignment_scope {
     }
     template <class T, class... Rest>
     writable_resident<C> require(T&&, Rest const&...) && {
-        static_assert(detail::never<T>,
+        static_assert(detail::always_false<T>,
                       "a proof may not outlive its scope: name the alignment_scope before you require with it");
     }
 

@@ -21,7 +21,7 @@ namespace weightcast {
 
 namespace detail {
 template <class>
-inline constexpr bool never = false;
+inline constexpr bool always_false = false;
 }  // namespace detail
 
 /// CRTP base of communicators. Self keeps private, with this class as friend:
@@ -49,7 +49,7 @@ class communicator_operations {
     }
     template <class Tensor>
     void broadcast_from(Tensor const&, operation const& = {}) {
-        static_assert(detail::never<Tensor>,
+        static_assert(detail::always_false<Tensor>,
                       "broadcast_from takes a proof that the tensor is on the communicator's device: write "
                       "broadcast_aligned(communicator, tensor), or scope.align(tensor) of an alignment_scope");
     }
@@ -72,7 +72,7 @@ class communicator_operations {
     }
     template <class Tensor>
     void broadcast_into(Tensor const&, int, operation const& = {}) {
-        static_assert(detail::never<Tensor>,
+        static_assert(detail::always_false<Tensor>,
                       "broadcast_into takes a proof that the buffer may be written on the communicator's "
                       "device: write scope.require(tensor) of an alignment_scope; a proof to read is not one");
     }
@@ -87,7 +87,7 @@ class communicator_operations {
     }
     template <class Tensor>
     void send_to(Tensor const&, int, operation const& = {}) {
-        static_assert(detail::never<Tensor>,
+        static_assert(detail::always_false<Tensor>,
                       "send_to takes a proof that the tensor is on the communicator's device: write "
                       "scope.align(tensor) of an alignment_scope");
     }
@@ -100,7 +100,7 @@ class communicator_operations {
     }
     template <class Tensor>
     void receive_from(Tensor const&, int, operation const& = {}) {
-        static_assert(detail::never<Tensor>,
+        static_assert(detail::always_false<Tensor>,
                       "receive_from takes a proof that the buffer may be written on the communicator's "
                       "device: write scope.require(tensor) of an alignment_scope");
     }
@@ -114,7 +114,7 @@ class communicator_operations {
     }
     template <class Tensor>
     void all_reduce(Tensor const&, reduction, operation const& = {}) {
-        static_assert(detail::never<Tensor>,
+        static_assert(detail::always_false<Tensor>,
                       "all_reduce takes a proof that the buffer may be written on the communicator's "
                       "device: write scope.require(tensor) of an alignment_scope");
     }
