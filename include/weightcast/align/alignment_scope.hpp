@@ -19,6 +19,7 @@
 #include <weightcast/align/source_order.hpp>
 #include <weightcast/base/error.hpp>
 #include <weightcast/base/expects.hpp>
+#include <weightcast/comm/communicator_operations.hpp>
 #include <weightcast/kernels/launch.hpp>
 #include <weightcast/runtime/device_guard.hpp>
 #include <weightcast/runtime/event.hpp>

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#ifdef __CUDACC__
+#error "weightcast/engine is host-only: include it from a .cpp file"
+#endif
+// The receiving side of dense updates: whole tensors, packed or direct, checked before anything is written.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weightcast/base/error.hpp>
+#include <weightcast/base/expects.hpp>
+#include <weightcast/base/sinks.hpp>
+#include <weightcast/engine/concepts.hpp>
+#include <weightcast/engine/detail/dense_receive.hpp>
+#include <weightcast/engine/detail/tensor_digests.hpp>
+#include <weightcast/engine/engine_group.hpp>
+#include <weightcast/engine/transfer_settings.hpp>
+#include <weightcast/model/concepts.hpp>
+#include <weightcast/plan/announcement.hpp>
+#include <weightcast/plan/packing_plan.hpp>
+
+namespace weightcast {
+
+/// One announced dense update.
+struct dense_update {
+    announcement announced{};
+    std::optional<std::string> objection{};  ///< what this rank found wrong with the message itself
+
+    target_id const& target() const noexcept { return announced.target; }
+};
+
+/// Receives dense updates from the trainers of one group into a target. Of one thread.
+/// Every refusal before the payload reaches all ranks as `refused_update` and leaves the group usable; a
+/// failure after it ends the group: `init` again.
+/// Cost: metadata once; payload bytes once; at most ring x chunk bytes of buffers; two small all-reduces.
+template <Communicator C, WeightTarget Target, ProgressSink Progress = no_progress>
+    requires std::same_as<typename Target::space, typename C::runtime::space>
+class dense_engine {
+  public:
+    using init_type = group_init;
+    using update_type = dense_update;
+    using target_type = typename Target::id_type;
+    using version_type = typename Target::version_type;
+    using communicator_type = C;
+
+    /// The target must outlive the engine.
+    dense_engine(communicator_factory<C> factory, Target& target, transfer_limits limits = {}, Progress progress = {})
+        : factory_{std::move(factory)}, target_{&target}, limits_{limits}, progress_{std::move(progress)} {}
+
+    /// Joins the group; replaces the one joined before. Blocks until the group forms.
+    /// @throws timeout, peer_error, bad_argument  nothing is joined
+    void init(init_type const& init) {
+        shutdown();
+        target_->forget();
+        member_ = std::make_unique<engine_group<C>>(factory_, init);
+    }
+
+    /// Waits for the trainers' next update: no transfer, bounded by `limits.announcement`.
+    /// @throws timeout     none came; @throws peer_error  a trainer is gone, or said that it failed
+    update_type next() {
+        auto all = member().exchange(std::nullopt, limits_.waiting(), limits_.operations());
+        auto const expected = member().next_epoch();
+        if (!all.objection && all.merged.epoch != expected) {
+            all.objection = "announcement " + std::to_string(all.merged.epoch) + " came where " +
+                            std::to_string(expected) + " was expected";
+        }
+        return {std::move(all.merged), std::move(all.objection)};
+    }
+
+    /// Opens an update of that target. Dense parameters of whole tensors have nothing to prepare.
+    /// @throws bad_argument  for a target that is not here
+    void start(target_type const& target) {
+        target_->begin_update(target);
+        open_target_ = target;
+        received_.reset();
+    }
+
+    /// Takes part in the preflight, then receives the payload.
+    /// @throws refused_update  some rank objected: nothing was written, and the group is usable
+    /// @throws timeout, peer_error, group_aborted  in the payload: roll back, and form the group anew
+    void receive(update_type const& update) {
+        auto& m = member();
+        auto const limits = limits_.operations();
+        in_protocol_ = true;
+        received_ = update.announced;
+        auto objection = objection_to(update);
+        detail::dense_receiver<C, Target, Progress> receiver{m.communicator(), *target_, progress_};
+        if (!objection) objection = receiver.prepare(*received_, open_target_, limits_.ring_bytes);
+        refuse_if(m.mailbox().agree(objection, limits, phase::preflight), phase::preflight);
+        m.agree_on_packed(*received_, limits, [](auto&) {});
+        target_->mark_writing(open_target_);
+        receiver.receive(*received_, limits);
+    }
+
+    /// The vote of all ranks. @throws refused_update  some rank voted no: roll back; the group is usable
+    void prepare() {
+        WEIGHTCAST_EXPECTS(received_.has_value(), "prepare: nothing was received in this update");
+        auto const limits = limits_.operations();
+        std::optional<std::string> objection;
+        if (received_->verify) objection = compare_digests(limits);
+        refuse_if(member().mailbox().agree(objection, limits, phase::vote), phase::vote);
+        in_protocol_ = false;
+    }
+
+    /// Publishes the version: local, after every rank voted yes.
+    void commit() noexcept {
+        in_protocol_ = false;
+        if (!received_ || received_->parameters.empty()) return;
+        target_->remember(open_target_, std::move(received_->parameters));
+        target_->publish(open_target_, received_->version);
+        received_.reset();
+    }
+    /// Undoes the update as the target's policy promises: local. Peers that still wait for this rank hear an
+    /// aborted group at once.
+    void rollback() noexcept {
+        if (in_protocol_ && member_) member_->communicator().abort();
+        in_protocol_ = false;
+        target_->roll_back(open_target_);
+        received_.reset();
+    }
+    /// Leaves the group.
+    void shutdown() { member_.reset(); }
+
+    /// What the open update brought.
+    template <class Report>
+    void describe(Report& report) const {
+        report.target = open_target_;
+        report.version = target_->version(open_target_);
+        if (!received_) return;
+        auto const& parameters = received_->parameters;
+        report.tensors = parameters.size();
+        for (auto const& p : parameters) report.bytes += p.bytes();
+        report.not_covered = target_->not_covered(open_target_, parameters.data(), parameters.size());
+        if (parameters.empty()) return;
+        report.status = decltype(report.status)::updated;
+        report.version = received_->version;
+    }
+
+    Target& target() noexcept { return *target_; }
+    /// The group. @throws lifecycle_error  before init
+    engine_group<C>& member() {
+        if (!member_) throw lifecycle_error{"the engine has joined no group: call init first"};
+        return *member_;
+    }
+
+  private:
+    std::optional<std::string> objection_to(update_type const& update) {
+        if (update.objection) return update.objection;
+        auto const& a = update.announced;
+        if (a.target != open_target_) {
+            return "the update is of target '" + to_string(a.target) + "', but '" + to_string(open_target_) +
+                   "' was started";
+        }
+        return target_->objection(open_target_, a.parameters.data(), a.parameters.size());
+    }
+    void refuse_if(std::optional<refusal> const& refused, phase where) {
+        if (!refused) return;
+        in_protocol_ = false;
+        fail<refused_update>("refused by rank " + std::to_string(refused->rank) + ": " + refused->reason,
+                             {.where = where, .rank = member_->communicator().rank(), .suspect = refused->rank});
+    }
+    std::optional<std::string> compare_digests(op_limits const& limits) {
+        auto& m = member();
+        std::vector<std::uint64_t> expected;
+        try {
+            expected = detail::exchange_digests<C>(m, std::nullopt, *received_, limits);
+        } catch (bad_input const& e) {
+            return e.what();
+        }
+        for (std::size_t i = 0; i < received_->parameters.size(); ++i) {
+            auto const& p = received_->parameters[i];
+            auto const actual = detail::tensor_digest(view_of(target_->destination(open_target_, p.name)));
+            if (actual != expected[i]) {
+                return "tensor '" + p.name + "' arrived with digest " + detail::hex(actual) + ", sent with " +
+                       detail::hex(expected[i]);
+            }
+        }
+        return std::nullopt;
+    }
+
+    communicator_factory<C> factory_;
+    Target* target_;
+    transfer_limits limits_;
+    Progress progress_;
+    std::unique_ptr<engine_group<C>> member_;
+    target_type open_target_{};
+    std::optional<announcement> received_;
+    bool in_protocol_ = false;  // peers wait for this rank
+};
+
+}  // namespace weightcast

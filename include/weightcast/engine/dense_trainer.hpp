@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#ifdef __CUDACC__
+#error "weightcast/engine is host-only: include it from a .cpp file"
+#endif
+// The sending side of dense updates: one source, any number of groups.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weightcast/align/source_order.hpp>
+#include <weightcast/base/error.hpp>
+#include <weightcast/base/expects.hpp>
+#include <weightcast/base/sinks.hpp>
+#include <weightcast/engine/concepts.hpp>
+#include <weightcast/engine/detail/dense_send.hpp>
+#include <weightcast/engine/detail/sender_group.hpp>
+#include <weightcast/engine/detail/tensor_digests.hpp>
+#include <weightcast/engine/engine_group.hpp>
+#include <weightcast/engine/transfer_settings.hpp>
+#include <weightcast/model/concepts.hpp>
+#include <weightcast/model/target_id.hpp>
+#include <weightcast/model/weight_version.hpp>
+#include <weightcast/plan/announcement.hpp>
+#include <weightcast/plan/packing_plan.hpp>
+
+namespace weightcast {
+
+/// Sends dense updates to the groups that it has joined. Of one thread. A group that fails is left out of the
+/// rest of the update and does not stop the others; `failure(g)` tells why. With no group at all (a trainer
+/// rank outside every group) `send` only walks the source, so that its collectives run on all ranks.
+/// Cost: payload bytes once a group; sources are waited for, and staged, once a device and not once a group;
+/// at most ring x chunk bytes of staging a device.
+template <Communicator C, ProgressSink Progress = no_progress>
+class dense_trainer {
+    using runtime = typename C::runtime;
+
+  public:
+    using init_type = std::vector<group_init>;
+    using target_type = target_id;
+    using version_type = weight_version;
+    using communicator_type = C;
+
+    explicit dense_trainer(communicator_factory<C> factory, transfer_settings settings = {},
+                           transfer_limits limits = {}, Progress progress = {})
+        : factory_{std::move(factory)}, settings_{settings}, limits_{limits}, progress_{std::move(progress)} {
+        validate(settings.packing);
+        if (settings.packing.ring > alignment_scope<C>::max_slots) {
+            throw bad_argument{"packing: the ring has at most " +
+                               std::to_string(alignment_scope<C>::max_slots) + " buffers"};
+        }
+    }
+
+    /// Joins the groups; replaces those joined before. An empty list: this rank is outside every group.
+    /// @throws timeout, peer_error, bad_argument  no group is joined
+    void init(init_type const& groups) {
+        shutdown();
+        for (auto const& g : groups) groups_.push_back(std::make_unique<detail::sender_group<C>>(factory_, g));
+    }
+
+    /// The preflight: metadata to every rank, agreed by all. Nothing of the payload has moved after it.
+    /// @throws bad_input, device_mismatch  the source's metadata is no plan; nobody waits
+    template <WeightSource<runtime> Source>
+    void announce(Source& source, version_type const& version, target_type const& target) {
+        announced_ = describe(source, version, target);
+        for (auto& g : groups_) g->begin();
+        detail::packed_meeting meeting{alive().size()};
+        for_each_group([&](detail::sender_group<C>& g) { g.preflight(announced_, meeting, limits_); },
+                       [&] { meeting.leave(); });
+    }
+
+    /// The payload, to every group that agreed. Errors of the source are thrown after the groups were told.
+    template <WeightSource<runtime> Source>
+    void send(Source& source) {
+        try {
+            detail::dense_sender<C, Source, Progress> sender{source, alive(), announced_, limits_, progress_};
+            digests_ = sender.send();
+        } catch (...) {
+            for (auto* g : alive()) g->fail_with(std::current_exception(), true);
+            throw;
+        }
+    }
+
+    /// The agreement after the payload; a group that voted yes has acknowledged the version.
+    void vote() {
+        for_each_group([&](detail::sender_group<C>& g) { g.vote(digests_, limits_); }, [] {});
+        if (!groups_.empty() && alive().size() == groups_.size() && !announced_.parameters.empty()) {
+            acknowledged_ = announced_.version;
+        }
+    }
+
+    /// Tells the groups that this update will not come, so that nobody waits for it.
+    void announce_failure(std::string const& reason) noexcept {
+        announcement failed;
+        failed.kind = announcement_kind::failed;
+        failed.reason = reason;
+        for (auto& g : groups_) g->announce_failure(failed, limits_);
+    }
+
+    /// The last version that every receiver of every group holds.
+    version_type acknowledged() const { return acknowledged_; }
+    /// Leaves the groups.
+    void shutdown() { groups_.clear(); }
+
+    std::size_t group_count() const noexcept { return groups_.size(); }
+    std::string const& group_name(std::size_t g) const { return groups_.at(g)->name(); }
+    int group_size(std::size_t g) const { return groups_.at(g)->size(); }
+    /// Why group g left the current update; null: it did not.
+    std::exception_ptr failure(std::size_t g) const { return groups_.at(g)->failure(); }
+    /// Bytes that enter transfers of one group in the announced update, padding included.
+    std::uint64_t wire_bytes() const { return packing_plan{planned_tensors(announced_), announced_.options}.wire_bytes(); }
+    announcement const& announced() const noexcept { return announced_; }
+    transfer_settings& settings() noexcept { return settings_; }
+
+  private:
+    template <class Source>
+    announcement describe(Source& source, version_type const& version, target_type const& target) {
+        announcement a;
+        a.target = target;
+        a.version = version;
+        a.options = settings_.packing;
+        a.verify = settings_.verify;
+        a.shared = groups_.size() > 1;
+        auto const& parameters = source.parameters();
+        for (std::size_t i = 0; i < static_cast<std::size_t>(std::ranges::size(parameters)); ++i) {
+            auto const& p = parameters[static_cast<std::ptrdiff_t>(i)];
+            a.parameters.push_back({std::string{p.name}, p.type, extents{p.shape}});
+        }
+        a.roots.assign(a.parameters.size(), 0);
+        a.packed.assign(a.parameters.size(), 0);
+        return a;
+    }
+    std::vector<detail::sender_group<C>*> alive() {
+        std::vector<detail::sender_group<C>*> list;
+        for (auto& g : groups_) {
+            if (!g->failure()) list.push_back(g.get());
+        }
+        return list;
+    }
+    // Each group waits for its own ranks: side by side, so that a slow one does not hold up the others.
+    template <class F, class Left>
+    void for_each_group(F const& step, Left const& left) {
+        auto const list = alive();
+        detail::run_side_by_side(list.size(), [&](std::size_t i) {
+            list[i]->attempt([&] { step(*list[i]); });
+            if (list[i]->failure()) left();
+        });
+    }
+
+    communicator_factory<C> factory_;
+    transfer_settings settings_;
+    transfer_limits limits_;
+    Progress progress_;
+    std::vector<std::unique_ptr<detail::sender_group<C>>> groups_;
+    announcement announced_;
+    std::vector<std::uint64_t> digests_;
+    version_type acknowledged_{};
+};
+
+}  // namespace weightcast

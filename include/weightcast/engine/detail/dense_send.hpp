@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#ifdef __CUDACC__
+#error "weightcast/engine is host-only: include it from a .cpp file"
+#endif
+// The payload of a dense update at a sender: sources aligned once a device, sent to every group on it.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weightcast/align/alignment_scope.hpp>
+#include <weightcast/align/broadcast_aligned.hpp>
+#include <weightcast/base/error.hpp>
+#include <weightcast/engine/detail/chunk_ring.hpp>
+#include <weightcast/engine/detail/fetched_tensors.hpp>
+#include <weightcast/engine/detail/sending_lane.hpp>
+#include <weightcast/model/concepts.hpp>
+#include <weightcast/plan/announcement.hpp>
+#include <weightcast/plan/packing_plan.hpp>
+#include <weightcast/runtime/event.hpp>
+#include <weightcast/runtime/stream.hpp>
+
+namespace weightcast::detail {
+
+template <class C, class Source, class Progress>
+class dense_sender {
+    using runtime = typename C::runtime;
+    using space = typename runtime::space;
+    using stream_ref = typename runtime::stream_ref;
+
+  public:
+    /// `own` is this rank's announcement; its flags are replaced by what the groups agreed on.
+    dense_sender(Source& source, std::vector<sender_group<C>*> const& groups, announcement const& own,
+                 transfer_limits const& limits, Progress& progress)
+        : source_{source}, own_{own}, limits_{limits.operations()}, progress_{progress} {
+        for (auto* g : groups) {
+            for (std::size_t i = 0; i < own_.packed.size(); ++i) {
+                own_.packed[i] |= g->agreed().packed[g->own_begin() + i];
+            }
+        }
+        tensors_ = planned_tensors(own_);
+        plan_ = packing_plan{tensors_, own_.options};
+        scope_options const options{.slots = static_cast<int>(own_.options.ring),
+                                    .slot_bytes = static_cast<std::size_t>(plan_.slot_bytes())};
+        for (auto* g : groups) lane_of(g->communicator().where()).add(*g, options);
+    }
+
+    /// Sends everything; returns the digests of the tensors where the update is verified.
+    std::vector<std::uint64_t> send() {
+        wait_for_sources<runtime>(source_.devices(), limits_.at);
+        if (lanes_.empty()) return walk();
+        progress_.begin(phase::payload, plan_.wire_bytes());
+        fetched_tensors<runtime, Source> fetched{source_, lanes_.front()->copy_stream(), own_};
+        for (auto const& chunk : plan_.chunks()) send_chunk(chunk, fetched);
+        each_seat([&](auto& seat) { seat.receive_foreign(limits_); });
+        for (auto const& window : direct_windows(plan_, own_)) send_window(window, fetched);
+        auto digests = own_.verify ? fetched.digests(limits_.at) : std::vector<std::uint64_t>{};
+        each_seat([&](auto& seat) { seat.wait_all(limits_.at); });
+        progress_.end();
+        return digests;
+    }
+
+  private:
+    // A trainer rank outside every group takes part in what the source does to make its tensors.
+    std::vector<std::uint64_t> walk() {
+        stream<runtime> aside{cpu_device};
+        fetched_tensors<runtime, Source> fetched{source_, aside.ref(), own_};
+        for (auto const& chunk : plan_.chunks()) {
+            for (auto const& m : chunk.members) static_cast<void>(fetched.get(m.tensor));
+            fetched.release_complete(chunk, aside.ref());
+        }
+        for (auto const& d : plan_.direct()) {
+            static_cast<void>(fetched.get(d.tensor));
+            fetched.release(d.tensor, aside.ref());
+        }
+        return {};
+    }
+
+    void send_chunk(packed_chunk const& chunk, fetched_tensors<runtime, Source>& fetched) {
+        std::vector<packed_member<space>> members;
+        members.reserve(chunk.members.size());
+        for (auto const& m : chunk.members) {
+            members.push_back({fetched.get(m.tensor), m.first_byte, m.first_byte + m.bytes, m.offset});
+        }
+        operation const op{{phase::payload, chunk_name(chunk, own_)}, limits_};
+        for (auto& lane : lanes_) {
+            order_after_source(lane->copy_stream());
+            lane->send_chunk(members, chunk, op);
+            order_source_after(lane->copy_stream());
+        }
+        fetched.release_complete(chunk, lanes_.front()->copy_stream());
+        throttle(chunk);
+    }
+    // At most a ring of chunks is ahead of the transport, so that tensors made for the moment are bounded.
+    void throttle(packed_chunk const& chunk) {
+        auto& packed = packed_.emplace_back();
+        runtime::record(packed.ref(), lanes_.front()->copy_stream());
+        sent_bytes_ += chunk.bytes;
+        if (packed_.size() <= own_.options.ring) return;
+        if (!runtime::wait(packed_.front().ref(), limits_.at)) {
+            fail<timeout>("the deadline passed while chunks were packed",
+                          {.where = phase::payload, .bytes_done = sent_bytes_});
+        }
+        packed_.pop_front();
+        progress_.advance(sent_bytes_, chunk_name(chunk, own_));
+    }
+    void send_window(direct_window const& window, fetched_tensors<runtime, Source>& fetched) {
+        auto const first = plan_.direct()[window.first].tensor;
+        operation const op{{phase::payload, own_.parameters[first].name}, limits_};
+        each_seat([&](auto& seat) { seat.open_window(op); });
+        for (std::size_t i = window.first; i < window.last; ++i) {
+            auto const index = plan_.direct()[i].tensor;
+            auto const& view = fetched.get(index);
+            operation_label const label{phase::payload, own_.parameters[index].name};
+            each_seat([&](auto& seat) { seat.add_direct(view, fetched.source_stream(), label); });
+        }
+        each_seat([&](auto& seat) { seat.submit_window(); });
+        release_window(window, fetched);
+        sent_bytes_ += window.bytes;
+        progress_.advance(sent_bytes_, own_.parameters[first].name);
+    }
+    void release_window(direct_window const& window, fetched_tensors<runtime, Source>& fetched) {
+        if constexpr (has_tensor_release<Source, runtime>) {
+            each_seat([&](auto& seat) { order_source_after(seat.collective_stream()); });
+            for (std::size_t i = window.first; i < window.last; ++i) {
+                fetched.release(plan_.direct()[i].tensor, fetched.source_stream());
+            }
+        }
+    }
+
+    // The source's work runs on the first lane's copy stream; other streams wait for it, and it for them.
+    void order_after_source(stream_ref stream) { order(lanes_.front()->copy_stream(), stream); }
+    void order_source_after(stream_ref stream) { order(stream, lanes_.front()->copy_stream()); }
+    static void order(stream_ref first, stream_ref then) {
+        if (first == then) return;
+        event<runtime> mark{};
+        runtime::record(mark.ref(), first);
+        runtime::stream_wait(then, mark.ref());
+    }
+
+    sending_lane<C>& lane_of(device where) {
+        for (auto& lane : lanes_) {
+            if (lane->where() == where) return *lane;
+        }
+        return *lanes_.emplace_back(std::make_unique<sending_lane<C>>(where));
+    }
+    template <class F>
+    void each_seat(F const& f) {
+        for (auto& lane : lanes_) lane->each_seat(f);
+    }
+
+    Source& source_;
+    announcement own_;
+    op_limits limits_;
+    Progress& progress_;
+    std::vector<planned_tensor> tensors_;
+    packing_plan plan_;
+    std::vector<std::unique_ptr<sending_lane<C>>> lanes_;
+    std::deque<event<runtime>> packed_;
+    std::uint64_t sent_bytes_ = 0;
+};
+
+}  // namespace weightcast::detail

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#ifdef __CUDACC__
+#error "weightcast/engine is host-only: include it from a .cpp file"
+#endif
+// A sender's tensors while they are sent: asked of the source once, checked against what was announced.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weightcast/base/error.hpp>
+#include <weightcast/kernels/model_digest.hpp>
+#include <weightcast/model/concepts.hpp>
+#include <weightcast/plan/announcement.hpp>
+#include <weightcast/plan/packing_plan.hpp>
+#include <weightcast/runtime/event.hpp>
+
+namespace weightcast::detail {
+
+template <class R, class Source>
+class fetched_tensors {
+    using space = typename R::space;
+    using view = const_tensor_view<space>;
+
+  public:
+    static constexpr bool momentary = has_tensor_release<Source, R>;
+
+    fetched_tensors(Source& source, typename R::stream_ref stream, announcement const& announced)
+        : source_{source},
+          stream_{stream},
+          announced_{announced},
+          tensors_(announced.parameters.size()),
+          left_(announced.parameters.size()),
+          digests_(announced.verify ? announced.parameters.size() : 0) {
+        for (std::size_t i = 0; i < left_.size(); ++i) left_[i] = announced.parameters[i].bytes();
+    }
+
+    /// The stream on which the source makes its tensors.
+    typename R::stream_ref source_stream() const noexcept { return stream_; }
+
+    /// The tensor of that index, asked for the first time or again.
+    /// @throws bad_input  when the source hands out another tensor than it announced: nothing of it was sent
+    view const& get(std::size_t index) {
+        auto& place = tensors_[index];
+        if (place) return *place;
+        auto const given = source_.tensor(index, stream_);
+        place.emplace(checked(index, given.name, view_of(given.tensor)));
+        if constexpr (momentary) {
+            if (announced_.verify) digest_now(index);
+        }
+        return *place;
+    }
+    /// Its reader is on the stream: a tensor made for the moment may be reused after it.
+    void release(std::size_t index, typename R::stream_ref stream) {
+        if constexpr (momentary) {
+            source_.release(index, stream);
+            tensors_[index].reset();
+        }
+    }
+    /// Releases what ends in this chunk; a tensor that is cut is kept until its last piece.
+    void release_complete(packed_chunk const& chunk, typename R::stream_ref stream) {
+        for (auto const& m : chunk.members) {
+            left_[m.tensor] -= m.bytes;
+            if (left_[m.tensor] == 0) release(m.tensor, stream);
+        }
+    }
+    /// Digests of all tensors in announced order.
+    std::vector<std::uint64_t> digests(deadline until) {
+        if constexpr (!momentary) {
+            for (std::size_t i = 0; i < tensors_.size(); ++i) digests_[i] = tensor_digest(get(i));
+        }
+        static_cast<void>(until);
+        return digests_;
+    }
+
+  private:
+    view checked(std::size_t index, std::string_view name, view const& given) const {
+        auto const& p = announced_.parameters[index];
+        if (name != p.name || given.type() != p.type || given.shape() != p.shape) {
+            fail<bad_input>("the source hands out another tensor than it announced",
+                            {.where = phase::payload,
+                             .tensor = p.name,
+                             .expected = "'" + p.name + "' " + describe_type(p.type, p.shape),
+                             .actual = "'" + std::string{name} + "' " + describe_type(given.type(), given.shape())});
+        }
+        return given;
+    }
+    void digest_now(std::size_t index) {
+        event<R> made{};
+        R::record(made.ref(), stream_);
+        if (!R::wait(made.ref(), deadline::after(std::chrono::seconds{20}))) {
+            fail<timeout>("the source did not make its tensor",
+                          {.where = phase::payload, .tensor = announced_.parameters[index].name});
+        }
+        digests_[index] = tensor_digest(*tensors_[index]);
+    }
+
+    Source& source_;
+    typename R::stream_ref stream_;
+    announcement const& announced_;
+    std::vector<std::optional<view>> tensors_;
+    std::vector<std::uint64_t> left_;
+    std::vector<std::uint64_t> digests_;
+};
+
+}  // namespace weightcast::detail

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#ifdef __CUDACC__
+#error "weightcast/engine is host-only: include it from a .cpp file"
+#endif
+// One of a sender's groups during an update: its agreed announcement, and why it left the update if it did.
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <weightcast/base/error.hpp>
+#include <weightcast/engine/detail/tensor_digests.hpp>
+#include <weightcast/engine/engine_group.hpp>
+#include <weightcast/engine/transfer_settings.hpp>
+#include <weightcast/plan/announcement.hpp>
+
+namespace weightcast::detail {
+
+/// Calls step(0) .. step(count - 1), each on a thread of its own when there are several; returns when all have.
+template <class F>
+void run_side_by_side(std::size_t count, F const& step) {
+    if (count == 1) return step(0);
+    std::vector<std::jthread> threads;
+    threads.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) threads.emplace_back([&step, i] { step(i); });
+}
+
+/// Where the preflights of several groups meet, so that what one of them has to pack is packed for all: then
+/// every group gets the same chunks. A group that fails leaves; nobody waits for it.
+class packed_meeting {
+  public:
+    explicit packed_meeting(std::size_t expected) : expected_{expected} {}
+
+    /// Blocks until every group has merged its flags or left; then all of them have the same.
+    void merge(std::vector<std::uint8_t>& flags) {
+        std::unique_lock lock{mutex_};
+        merged_.resize(std::max(merged_.size(), flags.size()), 0);
+        for (std::size_t i = 0; i < flags.size(); ++i) merged_[i] |= flags[i];
+        ++arrived_;
+        all_here_.notify_all();
+        all_here_.wait(lock, [&] { return arrived_ >= expected_; });
+        flags.assign(merged_.begin(), merged_.begin() + static_cast<std::ptrdiff_t>(flags.size()));
+    }
+    void leave() {
+        std::lock_guard const lock{mutex_};
+        --expected_;
+        all_here_.notify_all();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable all_here_;
+    std::size_t expected_;
+    std::size_t arrived_ = 0;
+    std::vector<std::uint8_t> merged_;
+};
+
+template <class C>
+class sender_group {
+  public:
+    sender_group(communicator_factory<C> const& factory, group_init const& init) : member_{factory, init} {}
+
+    std::string const& name() const noexcept { return member_.init().name; }
+    int size() noexcept { return member_.communicator().size(); }
+    C& communicator() noexcept { return member_.communicator(); }
+    std::exception_ptr failure() const noexcept { return failure_; }
+    /// Parameters of all trainers of this group, as all its ranks agreed.
+    announcement const& agreed() const noexcept { return agreed_; }
+    int rank() noexcept { return member_.communicator().rank(); }
+
+    /// A new update begins: a group whose communicator still works takes part again.
+    void begin() noexcept {
+        if (!member_.communicator().failed()) failure_ = nullptr;
+    }
+    /// Runs a step; what it throws takes this group out of the update.
+    template <class F>
+    void attempt(F const& step) noexcept {
+        try {
+            step();
+        } catch (...) {
+            fail_with(std::current_exception(), false);
+        }
+    }
+    /// Takes this group out of the update; with `abort` its peers, which wait for payload, hear of it.
+    void fail_with(std::exception_ptr why, bool abort) noexcept {
+        if (!failure_) failure_ = std::move(why);
+        if (abort) member_.communicator().abort();
+    }
+
+    void preflight(announcement mine, packed_meeting& meeting, transfer_limits const& limits) {
+        auto const op = limits.operations();
+        complete(mine);
+        auto all = member_.exchange(mine, op, op);
+        refuse_if(member_.mailbox().agree(all.objection, op, phase::preflight), phase::preflight);
+        agreed_ = std::move(all.merged);
+        member_.agree_on_packed(agreed_, op, [&](std::vector<std::uint8_t>& flags) { meeting.merge(flags); });
+        own_begin_ = static_cast<std::size_t>(std::ranges::find(agreed_.roots, rank()) - agreed_.roots.begin());
+    }
+    /// Where this sender's parameters begin in the agreed list.
+    std::size_t own_begin() const noexcept { return own_begin_; }
+    void vote(std::vector<std::uint64_t> const& digests, transfer_limits const& limits) {
+        auto const op = limits.operations();
+        if (agreed_.verify) static_cast<void>(exchange_digests(member_, std::optional{digests}, agreed_, op));
+        refuse_if(member_.mailbox().agree(std::nullopt, op, phase::vote), phase::vote);
+    }
+    void announce_failure(announcement failed, transfer_limits const& limits) noexcept {
+        attempt([&] {
+            failed.epoch = member_.next_epoch();
+            auto const op = limits.operations();
+            static_cast<void>(member_.exchange(failed, op, op));
+        });
+    }
+
+  private:
+    // What only this group knows: its rank here, its count of updates, whether others send too.
+    void complete(announcement& mine) {
+        mine.epoch = member_.next_epoch();
+        mine.roots.assign(mine.parameters.size(), rank());
+        // Several trainers receive each other's bytes and drop them: through the ring, not tensor by tensor.
+        if (member_.init().trainers.size() > 1) mine.packed.assign(mine.parameters.size(), 1);
+        mine.plan_digest = packing_plan{planned_tensors(mine), mine.options}.digest();
+    }
+    void refuse_if(std::optional<refusal> const& refused, phase where) {
+        if (!refused) return;
+        fail<refused_update>("refused by rank " + std::to_string(refused->rank) + ": " + refused->reason,
+                             {.where = where, .rank = rank(), .suspect = refused->rank});
+    }
+
+    engine_group<C> member_;
+    announcement agreed_;
+    std::size_t own_begin_ = 0;
+    std::exception_ptr failure_;
+};
+
+}  // namespace weightcast::detail

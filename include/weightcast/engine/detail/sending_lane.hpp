@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#ifdef __CUDACC__
+#error "weightcast/engine is host-only: include it from a .cpp file"
+#endif
+// Groups whose communicators are on one device: the first packs, the others share what it packed.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <weightcast/align/alignment_scope.hpp>
+#include <weightcast/engine/detail/chunk_ring.hpp>
+#include <weightcast/engine/detail/sender_group.hpp>
+#include <weightcast/model/concepts.hpp>
+#include <weightcast/plan/announcement.hpp>
+#include <weightcast/plan/packing_plan.hpp>
+
+namespace weightcast::detail {
+
+/// One group in a lane: its scope, and how far it is in the chunks of the group's plan.
+template <class C>
+class sending_seat {
+    using runtime = typename C::runtime;
+
+  public:
+    sending_seat(sender_group<C>& group, scope_options options)
+        : group_{group},
+          scope_{group.communicator(), options},
+          tensors_{planned_tensors(group.agreed())},
+          plan_{tensors_, group.agreed().options} {}
+
+    sender_group<C>& group() noexcept { return group_; }
+    alignment_scope<C>& scope() noexcept { return scope_; }
+    typename runtime::stream_ref collective_stream() { return group_.communicator().core().collective_stream(); }
+
+    /// Receives, and drops, the chunks of other trainers that come before this rank's next one.
+    void receive_foreign(op_limits const& limits) {
+        group_.attempt([&] {
+            auto const chunks = plan_.chunks();
+            for (; next_ < chunks.size() && chunks[next_].root != group_.rank(); ++next_) {
+                operation const op{{phase::payload, chunk_name(chunks[next_], group_.agreed())}, limits};
+                auto const dropped = scope_.chunk(static_cast<std::size_t>(chunks[next_].bytes), op.label);
+                group_.communicator().broadcast_into(dropped, chunks[next_].root, op);
+            }
+        });
+    }
+    /// Sends this rank's next chunk.
+    void send(resident<C> const& chunk, operation const& op) {
+        receive_foreign(op.limits);
+        group_.attempt([&] {
+            group_.communicator().broadcast_from(chunk, op);
+            ++next_;
+        });
+    }
+
+    void open_window(operation const& op) {
+        if (!group_.failure()) window_.reset(new resident_group<C>(scope_.send_group(op)));
+    }
+    template <class View>
+    void add_direct(View const& view, typename runtime::stream_ref made_on, operation_label const& label) {
+        if (!window_) return;
+        group_.attempt([&] { window_->add(scope_.align(view, produced_on{made_on}, label)); });
+    }
+    void submit_window() {
+        if (!window_) return;
+        group_.attempt([&] { window_->submit(); });
+        window_.reset();
+    }
+    /// Blocks until this group's bytes have left the sources.
+    void wait_all(deadline until) {
+        group_.attempt([&] {
+            auto& core = group_.communicator().core();
+            auto done = core.take_event();
+            runtime::record(done.ref(), core.collective_stream());
+            group_.communicator().wait(done.ref(), until, {phase::payload, "end of payload"});
+            core.give_event(std::move(done));
+        });
+    }
+
+  private:
+    sender_group<C>& group_;
+    alignment_scope<C> scope_;
+    std::vector<planned_tensor> tensors_;
+    packing_plan plan_;
+    std::size_t next_ = 0;
+    std::unique_ptr<resident_group<C>> window_;
+};
+
+template <class C>
+class sending_lane {
+    using runtime = typename C::runtime;
+    using space = typename runtime::space;
+
+  public:
+    explicit sending_lane(device where) : where_{where} {}
+    ~sending_lane() {
+        while (!seats_.empty()) seats_.pop_back();  // scopes nest: the last one opened ends first
+    }
+    sending_lane(sending_lane const&) = delete;
+
+    device where() const noexcept { return where_; }
+    typename runtime::stream_ref copy_stream() {
+        return seats_.front()->group().communicator().core().copy_stream();
+    }
+    void add(sender_group<C>& group, scope_options options) {
+        seats_.push_back(std::make_unique<sending_seat<C>>(group, options));
+    }
+    template <class F>
+    void each_seat(F const& f) {
+        for (auto& seat : seats_) f(*seat);
+    }
+
+    /// Packs once, sends to every group of the lane.
+    void send_chunk(std::span<packed_member<space> const> members, packed_chunk const& chunk, operation const& op) {
+        auto& lead = *seats_.front();
+        lead.receive_foreign(op.limits);
+        auto const packed = lead.scope().pack(members, static_cast<std::size_t>(chunk.bytes), op.label);
+        lead.send(packed, op);
+        for (std::size_t i = 1; i < seats_.size(); ++i) {
+            seats_[i]->receive_foreign(op.limits);
+            seats_[i]->send(seats_[i]->scope().share(packed), op);
+        }
+    }
+
+  private:
+    device where_;
+    std::vector<std::unique_ptr<sending_seat<C>>> seats_;
+};
+
+}  // namespace weightcast::detail

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#ifdef __CUDACC__
+#error "weightcast/engine is host-only: include it from a .cpp file"
+#endif
+// How long an update may take, and how it is cut: one place for the defaults.
+
+#include <chrono>
+#include <cstdint>
+
+#include <weightcast/base/deadline.hpp>
+#include <weightcast/base/operation.hpp>
+#include <weightcast/plan/packing_options.hpp>
+
+namespace weightcast {
+
+/// Limits of one engine; each may be set per engine.
+struct transfer_limits {
+    std::chrono::milliseconds announcement{std::chrono::minutes{30}};  ///< waiting for the next update
+    std::chrono::milliseconds stall{std::chrono::seconds{20}};         ///< no byte moved
+    std::chrono::milliseconds update{std::chrono::seconds{300}};       ///< a whole update
+    std::uint64_t ring_bytes = std::uint64_t{4} << 30U;  ///< a receiver refuses plans whose ring is larger
+
+    /// Limits of an operation that ends with the update that begins now.
+    op_limits operations() const noexcept { return {stall, deadline::after(update)}; }
+    /// Limits of the wait for an announcement: no stall timer of its own.
+    op_limits waiting() const noexcept { return {announcement, deadline::after(announcement)}; }
+};
+
+/// What a sender chooses for an update; the announcement carries it, so that both sides plan alike.
+struct transfer_settings {
+    packing_options packing{};
+    bool verify = false;  ///< per-tensor digests are compared at the vote
+};
+
+}  // namespace weightcast

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// WeightSource (what is sent) and WeightTarget (what an engine holds), with their explanations.
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+
+#include <weightcast/runtime/concepts.hpp>
+#include <weightcast/tensor/concepts.hpp>
+#include <weightcast/tensor/device.hpp>
+
+namespace weightcast {
+
+template <class S>
+concept has_parameters = requires(S const& source) {
+    { source.parameters() } -> std::ranges::random_access_range;
+    { source.parameters()[0].name } -> std::convertible_to<std::string_view>;
+    { source.parameters()[0].type } -> std::convertible_to<dtype>;
+    { source.parameters()[0].shape } -> std::ranges::sized_range;
+};
+template <class S>
+concept has_source_devices = requires(S const& source) {
+    { source.devices() } -> std::ranges::input_range;
+};
+template <class S, class R>
+concept has_tensor_access = requires(S& source, std::size_t index, typename R::stream_ref stream) {
+    { source.tensor(index, stream).name } -> std::convertible_to<std::string_view>;
+    requires DeviceTensor<std::remove_cvref_t<decltype(source.tensor(index, stream).tensor)>>;
+};
+template <class S, class R>
+concept has_tensor_release = requires(S& source, std::size_t index, typename R::stream_ref stream) {
+    source.release(index, stream);
+};
+
+/// What a trainer sends: metadata ahead, tensors one at a time.
+/// Semantics: `parameters()` describes what is *sent*, transforms included, and does not change during an
+/// update. `devices()` names where the tensors that the source does not make itself lie. `tensor(i, stream)`
+/// returns name and tensor; what it enqueues to make the tensor goes on that stream. The library asks for
+/// each index once an update, in an order that is the same on all ranks and follows from the metadata alone.
+/// A source that has `release(i, stream)` makes tensors for the moment: each is released when its reader is
+/// enqueued, and may be reused in the order of that stream; others stay unchanged until the update ends.
+/// Laws: the tensor of index i has the name, dtype and shape of parameters()[i].
+/// Models: table_source, transformed_source; near-miss: a generator without metadata.
+template <class S, class R>
+concept WeightSource = DeviceRuntime<R> && has_parameters<S> && has_source_devices<S> && has_tensor_access<S, R>;
+
+template <class T>
+concept has_target_space = MemorySpace<typename T::space>;
+template <class T>
+concept has_update_scope = requires(T& target, typename T::id_type const& id) {
+    target.begin_update(id);
+    { target.mark_writing(id) } noexcept;
+    { target.roll_back(id) } noexcept;
+};
+template <class T>
+concept has_validation = requires(T& target, typename T::id_type const& id,
+                                  typename T::parameter_type const* parameters, std::size_t count) {
+    { target.objection(id, parameters, count) } -> std::same_as<std::optional<std::string>>;
+};
+template <class T>
+concept has_destinations = requires(T& target, typename T::id_type const& id, std::string_view name) {
+    { target.destination(id, name) } -> WritableDeviceTensor;
+};
+template <class T>
+concept has_versions = requires(T& target, typename T::id_type const& id,
+                                typename T::version_type const& version) {
+    { target.publish(id, version) } noexcept;
+    { target.version(id) } -> std::convertible_to<typename T::version_type>;
+};
+
+/// What an engine holds, and how an update of it begins and ends.
+/// Semantics: `objection` checks all metadata and writes nothing; `mark_writing` is called before the first
+/// byte is written; `publish` after every rank voted yes; `roll_back` does what the commit policy promises.
+/// Models: parameter_tables; near-miss: a target whose publish may throw.
+template <class T>
+concept WeightTarget = has_target_space<T> && has_update_scope<T> && has_validation<T> &&
+                       has_destinations<T> && has_versions<T>;
+
+/// Says in full sentences why S is no WeightSource for runtime R; true when it is one.
+template <class S, class R>
+consteval bool explain_weight_source() {
+    static_assert(DeviceRuntime<R>, "WeightSource: R is no DeviceRuntime");
+    static_assert(has_parameters<S>,
+                  "WeightSource: the source needs parameters(), a random access range of {name, type, shape}");
+    static_assert(has_source_devices<S>,
+                  "WeightSource: the source needs devices(), where the tensors lie that it does not make itself");
+    static_assert(has_tensor_access<S, R>,
+                  "WeightSource: the source needs tensor(index, stream), returning {name, tensor}");
+    return WeightSource<S, R>;
+}
+
+/// Says in full sentences why T is no WeightTarget; true when it is one.
+template <class T>
+consteval bool explain_weight_target() {
+    static_assert(has_target_space<T>, "WeightTarget: the target needs `using space`, a memory space");
+    static_assert(has_update_scope<T>,
+                  "WeightTarget: the target needs begin_update(id), noexcept mark_writing(id) and noexcept "
+                  "roll_back(id)");
+    static_assert(has_validation<T>,
+                  "WeightTarget: the target needs objection(id, parameters, count), an optional sentence");
+    static_assert(has_destinations<T>,
+                  "WeightTarget: the target needs destination(id, name), a tensor that may be written");
+    static_assert(has_versions<T>,
+                  "WeightTarget: the target needs noexcept publish(id, version), and version(id)");
+    return WeightTarget<T>;
+}
+
+}  // namespace weightcast
