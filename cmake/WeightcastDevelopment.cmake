@@ -35,6 +35,7 @@ target_compile_options(
         -Wpedantic
         -Wshadow
         -Wconversion
+        -Wno-sign-conversion # clang's -Wconversion includes it, g++'s does not
         -Wnon-virtual-dtor
         $<$<BOOL:${WEIGHTCAST_WERROR}>:-Werror>
         # g++ 12 reports what is not there for inlined string operations (GCC bug 105651) ...
