@@ -30,7 +30,7 @@
 
 extern char** environ;  // NOLINT: POSIX wants it declared by the user
 
-namespace weightcast_tests {
+namespace weightcast::test {
 
 using child_arguments = std::vector<std::string>;
 using child_function = int (*)(child_arguments const&);
@@ -150,7 +150,7 @@ class child_process {
     }
 
     /// Its next line on standard output. @throws std::runtime_error  at its end or at the deadline
-    std::string read_line(weightcast::deadline until) {
+    std::string read_line(deadline until) {
         for (;;) {
             if (auto const end = out_.text.find('\n', out_.read); end != std::string::npos) {
                 auto const begin = std::exchange(out_.read, end + 1);
@@ -163,7 +163,7 @@ class child_process {
     }
 
     /// Its end, or nothing when the deadline passes first.
-    std::optional<child_end> wait(weightcast::deadline until) {
+    std::optional<child_end> wait(deadline until) {
         while (!end_) {
             int status = 0;
             bool const open = out_.fd >= 0 || err_.fd >= 0;
@@ -192,9 +192,7 @@ class child_process {
         std::string text{};
         std::size_t read = 0;
     };
-    static weightcast::deadline soon() {
-        return weightcast::deadline::after(std::chrono::milliseconds{20});
-    }
+    static deadline soon() { return deadline::after(std::chrono::milliseconds{20}); }
     static void drain(stream& from) {
         char buffer[4096];
         auto const got = ::read(from.fd, buffer, sizeof buffer);
@@ -205,7 +203,7 @@ class child_process {
         }
     }
     /// False when nothing came by then.
-    bool read_some(weightcast::deadline until) {
+    bool read_some(deadline until) {
         pollfd fds[2] = {{out_.fd, POLLIN, 0}, {err_.fd, POLLIN, 0}};
         if (poll(fds, 2, until.remaining_ms()) <= 0) return false;
         if (fds[0].revents != 0) drain(out_);
@@ -220,4 +218,4 @@ class child_process {
     std::optional<child_end> end_;
 };
 
-}  // namespace weightcast_tests
+}  // namespace weightcast::test

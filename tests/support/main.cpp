@@ -17,7 +17,7 @@ bool name_the_suite() {
 }  // namespace
 
 int main(int argc, char* argv[]) {
-    if (auto const code = weightcast_tests::run_child_if_asked(argc, argv)) return *code;
+    if (auto const code = weightcast::test::run_child_if_asked(argc, argv)) return *code;
     // A crash shall end the program as it would elsewhere (sanitizers see it, cores are written), and a
     // child process that was killed on purpose is no error of ours.
     setenv("BOOST_TEST_CATCH_SYSTEM_ERRORS", "no", 0);
