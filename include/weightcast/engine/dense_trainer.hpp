@@ -72,7 +72,7 @@ class dense_trainer {
         announced_ = describe(source, version, target);
         for (auto& g : groups_) g->begin();
         detail::packed_meeting meeting{alive().size()};
-        for_each_group([&](detail::sender_group<C>& g) { g.preflight(announced_, meeting, limits_); },
+        for_each_group([&](detail::sender_group<C>& g) { g.preflight(announced_, placements_, meeting, limits_); },
                        [&] { meeting.leave(); });
     }
 
@@ -80,7 +80,7 @@ class dense_trainer {
     template <WeightSource<runtime> Source>
     void send(Source& source) {
         try {
-            detail::dense_sender<C, Source, Progress> sender{source, alive(), announced_, limits_, progress_};
+            detail::dense_sender<C, Source, Progress> sender{source, placements_, alive(), announced_, limits_, progress_};
             digests_ = sender.send();
         } catch (...) {
             for (auto* g : alive()) g->fail_with(std::current_exception(), true);
@@ -133,6 +133,12 @@ class dense_trainer {
             auto const& p = parameters[static_cast<std::ptrdiff_t>(i)];
             a.parameters.push_back({std::string{p.name}, p.type, extents{p.shape}});
         }
+        placements_.clear();
+        for (std::size_t i = 0; i < a.parameters.size(); ++i) {
+            auto placed = source.placement(i);
+            if (placed.where.is_accelerator()) placed.where = placed.where.resolved_to(runtime::current_device());
+            placements_.push_back(placed);
+        }
         a.roots.assign(a.parameters.size(), 0);
         a.packed.assign(a.parameters.size(), 0);
         return a;
@@ -160,6 +166,7 @@ class dense_trainer {
     Progress progress_;
     std::vector<std::unique_ptr<detail::sender_group<C>>> groups_;
     announcement announced_;
+    std::vector<tensor_placement> placements_;
     std::vector<std::uint64_t> digests_;
     version_type acknowledged_{};
 };

@@ -22,9 +22,15 @@ concept has_parameters = requires(S const& source) {
     { source.parameters()[0].type } -> std::convertible_to<dtype>;
     { source.parameters()[0].shape } -> std::ranges::sized_range;
 };
+/// Where a source's tensor lies, known ahead of the tensor itself.
+struct tensor_placement {
+    device where = cpu_device;
+    bool contiguous = true;
+    friend bool operator==(tensor_placement const&, tensor_placement const&) = default;
+};
 template <class S>
-concept has_source_devices = requires(S const& source) {
-    { source.devices() } -> std::ranges::input_range;
+concept has_placements = requires(S const& source, std::size_t index) {
+    { source.placement(index) } -> std::same_as<tensor_placement>;
 };
 template <class S, class R>
 concept has_tensor_access = requires(S& source, std::size_t index, typename R::stream_ref stream) {
@@ -38,15 +44,16 @@ concept has_tensor_release = requires(S& source, std::size_t index, typename R::
 
 /// What a trainer sends: metadata ahead, tensors one at a time.
 /// Semantics: `parameters()` describes what is *sent*, transforms included, and does not change during an
-/// update. `devices()` names where the tensors that the source does not make itself lie. `tensor(i, stream)`
-/// returns name and tensor; what it enqueues to make the tensor goes on that stream. The library asks for
+/// update. `placement(i)` says on which device tensor i lies, and whether it is contiguous: what can be sent
+/// from where it lies is planned so. `tensor(i, stream)` returns name and tensor; what it enqueues to make the
+/// tensor goes on that stream. The library asks for
 /// each index once an update, in an order that is the same on all ranks and follows from the metadata alone.
 /// A source that has `release(i, stream)` makes tensors for the moment: each is released when its reader is
 /// enqueued, and may be reused in the order of that stream; others stay unchanged until the update ends.
-/// Laws: the tensor of index i has the name, dtype and shape of parameters()[i].
+/// Laws: the tensor of index i has the name, dtype and shape of parameters()[i] and lies at placement(i).
 /// Models: table_source, transformed_source; near-miss: a generator without metadata.
 template <class S, class R>
-concept WeightSource = DeviceRuntime<R> && has_parameters<S> && has_source_devices<S> && has_tensor_access<S, R>;
+concept WeightSource = DeviceRuntime<R> && has_parameters<S> && has_placements<S> && has_tensor_access<S, R>;
 
 template <class T>
 concept has_target_space = MemorySpace<typename T::space>;
@@ -86,8 +93,8 @@ consteval bool explain_weight_source() {
     static_assert(DeviceRuntime<R>, "WeightSource: R is no DeviceRuntime");
     static_assert(has_parameters<S>,
                   "WeightSource: the source needs parameters(), a random access range of {name, type, shape}");
-    static_assert(has_source_devices<S>,
-                  "WeightSource: the source needs devices(), where the tensors lie that it does not make itself");
+    static_assert(has_placements<S>,
+                  "WeightSource: the source needs placement(index), returning tensor_placement");
     static_assert(has_tensor_access<S, R>,
                   "WeightSource: the source needs tensor(index, stream), returning {name, tensor}");
     return WeightSource<S, R>;

@@ -36,11 +36,12 @@ class table_source {
         if (name.empty()) throw bad_argument{"a parameter needs a name"};
         parameters_.push_back(parameter_of(name, tensor));
         tensors_.push_back(view_of(tensor));
-        devices_.push_back(tensors_.back().where());
     }
 
     std::span<parameter const> parameters() const noexcept { return parameters_; }
-    std::span<device const> devices() const noexcept { return devices_; }
+    tensor_placement placement(std::size_t index) const noexcept {
+        return {tensors_[index].where(), tensors_[index].contiguous()};
+    }
     template <class StreamRef>
     source_tensor<const_tensor_view<Space>> tensor(std::size_t index, StreamRef) const {
         return {parameters_[index].name, tensors_[index]};
@@ -49,7 +50,6 @@ class table_source {
   private:
     std::vector<parameter> parameters_;
     std::vector<const_tensor_view<Space>> tensors_;
-    std::vector<device> devices_;
 };
 
 }  // namespace weightcast

@@ -51,7 +51,10 @@ class transformed_source {
     }
 
     std::span<parameter const> parameters() const noexcept { return parameters_; }
-    auto devices() const { return inner_.devices(); }
+    /// Outputs are made on the input's device.
+    tensor_placement placement(std::size_t index) const {
+        return {inner_.placement(origins_[index].input).where, true};
+    }
 
     /// @throws whatever the transform throws; nothing was sent of this tensor
     source_tensor<const_tensor_view<space>> tensor(std::size_t index, typename R::stream_ref stream) {

@@ -63,12 +63,14 @@ class chunk_ring {
     bool full() const noexcept { return under_way_.size() == capacity_; }
     bool empty() const noexcept { return under_way_.empty(); }
 
+    /// Receives into a buffer of the ring.
     void receive(packed_chunk const& chunk, operation const& op) {
-        auto& communicator = scope_.communicator();
-        auto entry = std::make_unique<slot>(scope_, chunk, op.label);
-        communicator.broadcast_into(entry->proof, chunk.root, op);
-        runtime::record(entry->arrived.ref(), communicator.core().collective_stream());
-        under_way_.push_back(std::move(entry));
+        start(std::make_unique<slot>(scope_, chunk, op.label), op);
+    }
+    /// Receives straight into the one tensor that the chunk is a piece of: nothing is left to unpack.
+    void receive_into(tensor_view<typename runtime::space> destination, packed_chunk const& chunk,
+                      operation const& op) {
+        start(std::make_unique<slot>(scope_, chunk, destination, op.label), op);
     }
     /// Blocks until the oldest chunk is here in full.
     packed_chunk const& wait_oldest(deadline until) {
@@ -76,6 +78,7 @@ class chunk_ring {
         scope_.communicator().wait(oldest.arrived.ref(), until, oldest.proof.label());
         return oldest.chunk;
     }
+    bool oldest_is_in_place() const noexcept { return under_way_.front()->in_place; }
     void const* oldest_data() const noexcept { return under_way_.front()->proof.data(); }
     void pop() noexcept { under_way_.pop_front(); }
 
@@ -83,10 +86,20 @@ class chunk_ring {
     struct slot {
         slot(alignment_scope<C>& scope, packed_chunk const& c, operation_label const& label)
             : chunk{c}, proof{scope.chunk(static_cast<std::size_t>(c.bytes), label)} {}
+        slot(alignment_scope<C>& scope, packed_chunk const& c,
+             tensor_view<typename runtime::space>& destination, operation_label const& label)
+            : chunk{c}, in_place{true}, proof{scope.require(destination, label)} {}
         packed_chunk const& chunk;
+        bool in_place = false;
         writable_resident<C> proof;
         event<runtime> arrived{};
     };
+    void start(std::unique_ptr<slot> entry, operation const& op) {
+        auto& communicator = scope_.communicator();
+        communicator.broadcast_into(entry->proof, entry->chunk.root, op);
+        runtime::record(entry->arrived.ref(), communicator.core().collective_stream());
+        under_way_.push_back(std::move(entry));
+    }
     alignment_scope<C>& scope_;
     std::size_t capacity_;
     std::deque<std::unique_ptr<slot>> under_way_;

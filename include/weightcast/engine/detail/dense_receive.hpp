@@ -83,9 +83,22 @@ class dense_receiver {
         for (auto const& chunk : plan.chunks()) {
             if (ring.full()) unpack_oldest(ring, a, limits);
             operation const op{{phase::payload, chunk_name(chunk, a)}, limits};
-            ring.receive(chunk, op);
+            if (auto const whole = sole_destination(chunk)) {
+                ring.receive_into(*whole, chunk, op);
+            } else {
+                ring.receive(chunk, op);
+            }
         }
         while (!ring.empty()) unpack_oldest(ring, a, limits);
+    }
+    // Where a chunk that is a piece of one tensor may go without a stop in the ring.
+    std::optional<destination> sole_destination(packed_chunk const& chunk) const {
+        if (chunk.members.size() != 1 || chunk.members.front().bytes != chunk.bytes) return std::nullopt;
+        auto const& m = chunk.members.front();
+        auto const& whole = destinations_[m.tensor];
+        if (!whole.contiguous()) return std::nullopt;
+        return destination{static_cast<std::byte*>(whole.data()) + m.first_byte, dtype::uint8,
+                           {static_cast<std::int64_t>(m.bytes)}, whole.where()};
     }
     // The bytes are unpacked only once the transport says that all of them are here.
     void unpack_oldest(chunk_ring<C>& ring, announcement const& a, op_limits const& limits) {
@@ -93,10 +106,12 @@ class dense_receiver {
         auto const stream = communicator_.core().unpack_stream();
         auto const* base = static_cast<std::byte const*>(ring.oldest_data());
         for (auto const& m : chunk.members) {
-            unpack(base + m.offset, destinations_[m.tensor], m.first_byte, m.first_byte + m.bytes, stream);
+            if (!ring.oldest_is_in_place()) {
+                unpack(base + m.offset, destinations_[m.tensor], m.first_byte, m.first_byte + m.bytes, stream);
+            }
             done_bytes_ += m.bytes;
         }
-        progress_.advance(done_bytes_, a.parameters[chunk.members.back().tensor].name);
+        progress_.advance(done_bytes_, chunk_name(chunk, a));
         ring.pop();
     }
     void unpack(void const* from, destination const& to, std::uint64_t first, std::uint64_t last,

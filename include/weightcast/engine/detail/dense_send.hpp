@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,9 +40,10 @@ class dense_sender {
 
   public:
     /// `own` is this rank's announcement; its flags are replaced by what the groups agreed on.
-    dense_sender(Source& source, std::vector<sender_group<C>*> const& groups, announcement const& own,
+    dense_sender(Source& source, std::vector<tensor_placement> const& placements,
+                 std::vector<sender_group<C>*> const& groups, announcement const& own,
                  transfer_limits const& limits, Progress& progress)
-        : source_{source}, own_{own}, limits_{limits.operations()}, progress_{progress} {
+        : source_{source}, placements_{placements}, own_{own}, limits_{limits.operations()}, progress_{progress} {
         for (auto* g : groups) {
             for (std::size_t i = 0; i < own_.packed.size(); ++i) {
                 own_.packed[i] |= g->agreed().packed[g->own_begin() + i];
@@ -56,7 +58,7 @@ class dense_sender {
 
     /// Sends everything; returns the digests of the tensors where the update is verified.
     std::vector<std::uint64_t> send() {
-        wait_for_sources<runtime>(source_.devices(), limits_.at);
+        wait_for_sources<runtime>(std::views::transform(placements_, &tensor_placement::where), limits_.at);
         if (lanes_.empty()) return walk();
         progress_.begin(phase::payload, plan_.wire_bytes());
         fetched_tensors<runtime, Source> fetched{source_, lanes_.front()->copy_stream(), own_};
@@ -159,6 +161,7 @@ class dense_sender {
     }
 
     Source& source_;
+    std::vector<tensor_placement> const& placements_;
     announcement own_;
     op_limits limits_;
     Progress& progress_;

@@ -22,6 +22,7 @@
 #include <weightcast/engine/detail/tensor_digests.hpp>
 #include <weightcast/engine/engine_group.hpp>
 #include <weightcast/engine/transfer_settings.hpp>
+#include <weightcast/model/concepts.hpp>
 #include <weightcast/plan/announcement.hpp>
 
 namespace weightcast::detail {
@@ -97,9 +98,10 @@ class sender_group {
         if (abort) member_.communicator().abort();
     }
 
-    void preflight(announcement mine, packed_meeting& meeting, transfer_limits const& limits) {
+    void preflight(announcement mine, std::vector<tensor_placement> const& placements, packed_meeting& meeting,
+                   transfer_limits const& limits) {
         auto const op = limits.operations();
-        complete(mine);
+        complete(mine, placements);
         auto all = member_.exchange(mine, op, op);
         refuse_if(member_.mailbox().agree(all.objection, op, phase::preflight), phase::preflight);
         agreed_ = std::move(all.merged);
@@ -122,12 +124,17 @@ class sender_group {
     }
 
   private:
-    // What only this group knows: its rank here, its count of updates, whether others send too.
-    void complete(announcement& mine) {
+    // What only this group knows: its rank here, its count of updates, its device, whether others send too.
+    void complete(announcement& mine, std::vector<tensor_placement> const& placements) {
         mine.epoch = member_.next_epoch();
         mine.roots.assign(mine.parameters.size(), rank());
+        auto const here = member_.communicator().where();
         // Several trainers receive each other's bytes and drop them: through the ring, not tensor by tensor.
-        if (member_.init().trainers.size() > 1) mine.packed.assign(mine.parameters.size(), 1);
+        bool const several = member_.init().trainers.size() > 1;
+        std::ranges::transform(placements, mine.packed.begin(), [&](tensor_placement const& p) {
+            bool const direct = !several && p.contiguous && p.where == here;
+            return static_cast<std::uint8_t>(!direct);
+        });
         mine.plan_digest = packing_plan{planned_tensors(mine), mine.options}.digest();
     }
     void refuse_if(std::optional<refusal> const& refused, phase where) {
