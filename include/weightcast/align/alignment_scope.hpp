@@ -317,9 +317,12 @@ class [[nodiscard]] alignment_scope {
         slot.receiving = false;
         return found;
     }
-    int find_free_slot() const noexcept {
-        for (int i = 0; i < options_.slots; ++i) {
-            if (!slots_[static_cast<std::size_t>(i)].held) return i;
+    // In turn, so that one slot is filled while another is still read.
+    int find_free_slot() noexcept {
+        for (int i = 1; i <= options_.slots; ++i) {
+            int const next = (last_slot_ + i) % options_.slots;
+            if (slots_[static_cast<std::size_t>(next)].held) continue;
+            return last_slot_ = next;
         }
         return -1;
     }
@@ -385,6 +388,7 @@ class [[nodiscard]] alignment_scope {
     std::thread::id thread_ = std::this_thread::get_id();
     std::array<slot_state, max_slots> slots_{};
     detail::proof_group<C>* open_group_ = nullptr;
+    int last_slot_ = -1;
     int live_ = 0;
 };
 
