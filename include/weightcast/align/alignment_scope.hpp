@@ -20,6 +20,7 @@
 #include <weightcast/base/error.hpp>
 #include <weightcast/base/expects.hpp>
 #include <weightcast/comm/communicator_operations.hpp>
+#include <weightcast/kernels/host_launch.hpp>
 #include <weightcast/kernels/launch.hpp>
 #include <weightcast/runtime/device_guard.hpp>
 #include <weightcast/runtime/event.hpp>

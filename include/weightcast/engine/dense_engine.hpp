@@ -21,6 +21,7 @@
 #include <weightcast/engine/detail/tensor_digests.hpp>
 #include <weightcast/engine/engine_group.hpp>
 #include <weightcast/engine/transfer_settings.hpp>
+#include <weightcast/kernels/model_digest.hpp>
 #include <weightcast/model/concepts.hpp>
 #include <weightcast/plan/announcement.hpp>
 #include <weightcast/plan/packing_plan.hpp>
@@ -175,10 +176,10 @@ class dense_engine {
         }
         for (std::size_t i = 0; i < received_->parameters.size(); ++i) {
             auto const& p = received_->parameters[i];
-            auto const actual = detail::tensor_digest(view_of(target_->destination(open_target_, p.name)));
+            auto const actual = tensor_digest(view_of(target_->destination(open_target_, p.name)));
             if (actual != expected[i]) {
-                return "tensor '" + p.name + "' arrived with digest " + detail::hex(actual) + ", sent with " +
-                       detail::hex(expected[i]);
+                return "tensor '" + p.name + "' arrived with digest " + digest_text(actual) + ", sent with " +
+                       digest_text(expected[i]);
             }
         }
         return std::nullopt;
