@@ -3,9 +3,9 @@
 // The only maker of proofs: it sends from where a tensor lies, or stages it on the communicator's device
 // through a bounded number of slots; it receives into the caller's own buffer, or refuses.
 
-#include <array>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -71,7 +71,8 @@ class [[nodiscard]] alignment_scope {
     alignment_scope& operator=(alignment_scope const&) = delete;
     ~alignment_scope() {
         if (live_ != 0) std::terminate();  // a proof outlived its scope
-        for (auto& s : slots_) give_back(s);
+        if (slots_ == nullptr) return;
+        for (int i = 0; i < options_.slots; ++i) give_back(slots_[static_cast<std::size_t>(i)]);
     }
 
     /// Proof that the tensor may be sent. Its own address where it lies on the communicator's device and is
@@ -198,7 +199,7 @@ class [[nodiscard]] alignment_scope {
                          "a pointer to memory of " + to_string(actual));
             }
         }
-        return {view.data(), view.type(), view.shape(), view.strides(), where};
+        return view.template relabelled<space>(where);
     }
     template <class T>
     tensor_view<space> writable(T& tensor, operation_label const& label) {
@@ -296,6 +297,7 @@ class [[nodiscard]] alignment_scope {
     // --- slots ---
     int take_slot(std::size_t bytes, stream_ref filler) {
         check_thread();
+        if (slots_ == nullptr) slots_ = std::make_unique<slot_state[]>(static_cast<std::size_t>(options_.slots));
         int found = find_free_slot();
         if (found < 0 && open_group_ != nullptr) {
             open_group_->submit();
@@ -387,7 +389,7 @@ class [[nodiscard]] alignment_scope {
     int ambient_device_;
     device_guard<runtime> guard_;
     std::thread::id thread_ = std::this_thread::get_id();
-    std::array<slot_state, max_slots> slots_{};
+    std::unique_ptr<slot_state[]> slots_{};  // made when the first tensor is staged
     detail::proof_group<C>* open_group_ = nullptr;
     int last_slot_ = -1;
     int live_ = 0;

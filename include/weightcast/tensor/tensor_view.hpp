@@ -95,6 +95,16 @@ class basic_tensor_view {
     basic_tensor_view(basic_tensor_view<Space, Other> const& other) noexcept
         : data_{other.data()}, layout_{other.layout()}, where_{other.where()} {}
 
+    /// The same memory and layout, said to lie in that space and on that device.
+    template <MemorySpace Other>
+    basic_tensor_view<Other, Byte> relabelled(device where) const noexcept {
+        basic_tensor_view<Other, Byte> view;
+        view.data_ = data_;
+        view.layout_ = layout_;
+        view.where_ = where;
+        return view;
+    }
+
     pointer data() const noexcept { return data_; }
     tensor_layout const& layout() const noexcept { return layout_; }
     dtype type() const noexcept { return layout_.type; }
@@ -105,6 +115,9 @@ class basic_tensor_view {
     bool contiguous() const noexcept { return layout_.contiguous(); }
 
   private:
+    template <MemorySpace OtherSpace, class OtherByte>
+        requires std::same_as<std::remove_const_t<OtherByte>, std::byte>
+    friend class basic_tensor_view;
     pointer data_ = nullptr;
     tensor_layout layout_{dtype::uint8, {0}, {1}};
     device where_{};
