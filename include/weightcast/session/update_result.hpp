@@ -73,20 +73,29 @@ struct update_report {
     std::vector<std::string> not_covered{};  ///< parameters of the target that the update did not bring
 };
 
-/// How an update ended on one rank, as far as the sender knows.
-enum class rank_status : std::uint8_t { updated, unchanged, refused, lost, unknown };
+/// How an update ended on one rank, trainers included, as far as the sender knows.
+enum class rank_status : std::uint8_t {
+    updated,      ///< holds the version
+    unchanged,    ///< nothing was written
+    refused,      ///< said no
+    rolled_back,  ///< has the version it had; under `in_place` its target is mixed
+    lost,         ///< held responsible for the failure
+    unknown       ///< the failure came at the vote: it may hold the version or not
+};
 
 constexpr std::string_view to_string(rank_status s) noexcept {
-    constexpr std::array<std::string_view, 5> names{"updated", "unchanged", "refused", "lost",
-                                                    "version unknown"};
-    return names[static_cast<std::size_t>(s)];
+    constexpr std::array<std::string_view, 6> names{"updated",     "unchanged", "refused",
+                                                    "rolled back", "lost",      "version unknown"};
+    auto const i = static_cast<std::size_t>(s);
+    return i < names.size() ? names[i] : "unknown status";
 }
 
 /// How an update ended in one group.
 struct group_result {
     std::string name{};
-    std::exception_ptr failure{};  ///< null: every rank holds the version
-    std::string message{};         ///< of the failure
+    std::exception_ptr failure{};    ///< null: every rank holds the version
+    phase where = phase::preflight;  ///< of the failure
+    std::string message{};           ///< of the failure
     std::vector<rank_status> ranks{};
     bool ok() const noexcept { return failure == nullptr; }
 };

@@ -5,20 +5,23 @@
 #endif
 // A trainer's side: one call an update, with a result for every group and rank.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include <weightcast/base/byte_count.hpp>
 #include <weightcast/base/error.hpp>
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/model/target_id.hpp>
 #include <weightcast/model/weight_version.hpp>
+#include <weightcast/session/concepts.hpp>
 #include <weightcast/session/update_result.hpp>
+#include <weightcast/tensor/dtype.hpp>
+#include <weightcast/tensor/extents.hpp>
 
 namespace weightcast {
 
@@ -29,10 +32,12 @@ struct update_options {
     bool allow_empty = false;            ///< an update without tensors counts as done
 };
 
-/// Owns a trainer engine and counts versions. Of one thread.
+/// Owns a trainer engine and counts versions: each update takes the next number, whatever becomes of it. Of one
+/// thread.
 template <class E>
 class weight_sender {
   public:
+    using engine_type = E;
     using init_type = typename E::init_type;
 
     explicit weight_sender(E engine) : engine_{std::move(engine)} {}
@@ -42,7 +47,7 @@ class weight_sender {
     void init(init_type const& init) { engine_.init(init); }
 
     /// Sends the source's tensors to every group: preflight, payload, vote. A failed group is told in the
-    /// result and does not stop the others.
+    /// result and does not stop the others; an engine without groups of its own throws its failure.
     /// @throws what the source throws: no group has published; groups that were in the payload are broken
     template <class Source>
         requires TrainerEngine<E, init_type, Source>
@@ -50,66 +55,100 @@ class weight_sender {
         update_result result;
         result.target = options.target;
         result.version = {next_version_++, options.label};
+        add_groups(result);
         step(result, phase::preflight, [&] { engine_.announce(source, result.version, options.target); });
         step(result, phase::payload, [&] { engine_.send(source); });
         step(result, phase::vote, [&] { engine_.vote(); });
-        describe(result, options);
+        add_totals(result, source);
+        conclude(result, options);
         return result;
     }
 
     /// Tells the workers that the announced step will not come; they go on waiting for the next.
-    void announce_failure(std::string const& reason) noexcept { engine_.announce_failure(reason); }
+    void announce_failure(std::string const& reason) noexcept
+        requires has_failure_announcement<E>
+    {
+        engine_.announce_failure(reason);
+    }
 
     /// The last version that every receiver of every group holds.
     weight_version acknowledged() const { return engine_.acknowledged(); }
     E& engine() noexcept { return engine_; }
+    E const& engine() const noexcept { return engine_; }
 
   private:
     template <class F>
-    static void step(update_result& result, phase where, F const& run) {
-        phase_timer const timer{result.seconds, where};
-        run();
+    void step(update_result& result, phase where, F const& run) {
+        {
+            phase_timer const timer{result.seconds, where};
+            run();
+        }
+        note_failures(result, where);
     }
-    void describe(update_result& result, update_options const& options) {
-        auto const& announced = engine_.announced();
-        result.tensors = announced.parameters.size();
-        for (auto const& p : announced.parameters) result.bytes += p.bytes();
-        result.wire_bytes = engine_.wire_bytes();
+    void add_groups(update_result& result) const {
+        if constexpr (has_groups<E>) {
+            for (std::size_t g = 0; g < engine_.group_count(); ++g) {
+                result.groups.push_back({.name = engine_.group_name(g)});
+                result.groups.back().ranks.resize(static_cast<std::size_t>(engine_.group_size(g)));
+            }
+        }
+    }
+    // A group's failure belongs to the step in which it came up.
+    void note_failures(update_result& result, phase where) const {
+        if constexpr (has_groups<E>) {
+            for (std::size_t g = 0; g < result.groups.size(); ++g) {
+                auto& one = result.groups[g];
+                if (one.failure) continue;
+                one.failure = engine_.failure(g);
+                one.where = where;
+            }
+        }
+    }
+    template <class Source>
+    void add_totals(update_result& result, Source const& source) const {
+        for (auto const& p : source.parameters()) {
+            ++result.tensors;
+            auto const bytes = checked_multiply(element_count(extents{p.shape}), item_size(p.type));
+            result.bytes = checked_add(result.bytes, bytes);
+        }
+        if constexpr (has_wire_bytes<E>) result.wire_bytes = engine_.wire_bytes();
+    }
+    static void conclude(update_result& result, update_options const& options) {
+        bool const moved = result.tensors != 0;
         bool ok = true;
-        for (std::size_t g = 0; g < engine_.group_count(); ++g) {
-            result.groups.push_back(group_of(g));
-            ok = ok && result.groups.back().ok();
+        for (auto& one : result.groups) {
+            if (one.failure) explain(one);
+            else std::ranges::fill(one.ranks, moved ? rank_status::updated : rank_status::unchanged);
+            ok = ok && one.ok();
         }
         if (!ok) result.status = update_status::failed;
-        else if (result.tensors == 0 && !options.allow_empty) result.status = update_status::nothing_updated;
+        else if (!moved && !options.allow_empty) result.status = update_status::nothing_updated;
         else result.status = update_status::updated;
     }
-    group_result group_of(std::size_t g) const {
-        group_result one{.name = engine_.group_name(g), .failure = engine_.failure(g)};
-        one.ranks.assign(static_cast<std::size_t>(engine_.group_size(g)), rank_status::updated);
-        if (one.failure) explain(one);
-        return one;
-    }
-    // A refusal leaves every rank as it was; any other failure leaves open what the ranks hold.
     static void explain(group_result& one) {
         try {
             std::rethrow_exception(one.failure);
         } catch (refused_update const& e) {
             one.message = e.what();
-            mark(one, rank_status::unchanged, e.facts().suspect, rank_status::refused);
+            mark(one, e.facts().suspect, rank_status::refused);
         } catch (error const& e) {
             one.message = e.what();
-            mark(one, rank_status::unknown, e.facts().suspect, rank_status::lost);
+            mark(one, e.facts().suspect, rank_status::lost);
         } catch (std::exception const& e) {
             one.message = e.what();
-            mark(one, rank_status::unknown, -1, rank_status::lost);
+            mark(one, -1, rank_status::lost);
         }
     }
-    static void mark(group_result& one, rank_status all, int suspect, rank_status its) {
-        for (auto& r : one.ranks) r = all;
-        if (suspect >= 0 && static_cast<std::size_t>(suspect) < one.ranks.size()) {
-            one.ranks[static_cast<std::size_t>(suspect)] = its;
-        }
+    // What the ranks hold follows from how far they were: written is what came after the preflight, and a rank
+    // publishes only after a vote that passed.
+    static void mark(group_result& one, int suspect, rank_status its) {
+        bool const voted_down = one.where == phase::vote && its == rank_status::refused;
+        auto all = rank_status::unknown;
+        if (one.where == phase::preflight) all = rank_status::unchanged;
+        else if (one.where == phase::payload || voted_down) all = rank_status::rolled_back;
+        std::ranges::fill(one.ranks, all);
+        if (suspect < 0 || static_cast<std::size_t>(suspect) >= one.ranks.size()) return;
+        one.ranks[static_cast<std::size_t>(suspect)] = its;
     }
 
     E engine_;
