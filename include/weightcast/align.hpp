@@ -5,6 +5,7 @@
 #include <weightcast/align/alignment_scope.hpp>
 #include <weightcast/align/broadcast_aligned.hpp>
 #include <weightcast/align/concepts.hpp>
+#include <weightcast/align/located.hpp>
 #include <weightcast/align/pending.hpp>
 #include <weightcast/align/proof.hpp>
 #include <weightcast/align/proof_group.hpp>

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <weightcast/align/concepts.hpp>
+#include <weightcast/align/located.hpp>
 #include <weightcast/align/proof.hpp>
 #include <weightcast/align/proof_group.hpp>
 #include <weightcast/align/source_order.hpp>
@@ -92,9 +93,21 @@ class [[nodiscard]] alignment_scope {
         return resident<C>{*this, stage(view, order, label)};
     }
     template <class T, class... Rest>
+        requires(!Broadcastable<T, C>)
+    resident<C> align(T const&, Rest const&...) & {
+        static_assert(explain_broadcastable<T, C>());
+    }
+    template <class T, class... Rest>
     resident<C> align(T const&, Rest const&...) && {
         static_assert(detail::always_false<T>,
                       "a proof may not outlive its scope: name the alignment_scope before you align with it");
+    }
+
+    /// Throws what `align` would throw about the tensor's place; takes no slot and sends nothing.
+    /// @throws device_mismatch
+    template <Broadcastable<C> T>
+    void check(T const& tensor, operation_label const& label = {}) const& {
+        static_cast<void>(located(view_of(tensor), label));
     }
 
     /// Proof that the caller's own buffer may be received into. Strided: through a slot, unpacked when the
@@ -112,6 +125,11 @@ class [[nodiscard]] alignment_scope {
         return writable_resident<C>{*this, receiving(view, label)};
     }
     template <class T, class... Rest>
+        requires(!ReceivableInto<T, C>)
+    writable_resident<C> require(T&, Rest const&...) & {
+        static_assert(explain_receivable_into<T, C>());
+    }
+    template <class T, class... Rest>
     writable_resident<C> require(T&&, Rest const&...) && {
         static_assert(detail::always_false<T>,
                       "a proof may not outlive its scope: name the alignment_scope before you require with it");
@@ -121,12 +139,9 @@ class [[nodiscard]] alignment_scope {
     resident<C> pack(std::span<packed_member<space> const> members, std::size_t bytes,
                      operation_label const& label) & {
         int const slot = take_slot(bytes, communicator_.core().copy_stream());
-        for (auto const& m : members) {
-            pack_bytes(m.tensor, m.first, m.last,
-                       static_cast<std::byte*>(slots_[static_cast<std::size_t>(slot)].data) + m.offset);
-        }
-        order_after(produced_on<stream_ref>{communicator_.core().copy_stream()},
-                    communicator_.core().collective_stream());
+        fill(slot, [&](std::byte* to) {
+            for (auto const& m : members) pack_bytes(m.tensor, m.first, m.last, to + m.offset);
+        });
         return resident<C>{*this, chunk_facts(slot, bytes, label)};
     }
 
@@ -184,40 +199,20 @@ class [[nodiscard]] alignment_scope {
     // --- what a tensor says of itself, against what the runtime knows ---
     template <class Space, class Byte>
     basic_tensor_view<space, Byte> located(basic_tensor_view<Space, Byte> const& view,
-                                           operation_label const& label) {
+                                           operation_label const& label) const {
         check_thread();
-        device const where =
-            view.where().is_accelerator() ? view.where().resolved_to(ambient_device_) : view.where();
-        if (where.is_accelerator() && where.kind != runtime::kind) {
-            mismatch(label, "a device of kind " + std::string{to_string(runtime::kind)} + " or cpu",
-                     to_string(where));
-        }
-        if (view.bytes() != 0) {
-            device const actual = runtime::locate(view.data());
-            if (actual != where) {
-                mismatch(label, "memory of " + to_string(where) + ", as the tensor says",
-                         "a pointer to memory of " + to_string(actual));
-            }
-        }
-        return view.template relabelled<space>(where);
+        return weightcast::located<runtime>(view, ambient_device_, label, communicator_.rank());
     }
     template <class T>
     tensor_view<space> writable(T& tensor, operation_label const& label) {
         auto const view = located(writable_view_of(tensor), label);
         if (view.where() != communicator_.where()) {
-            mismatch(label, "a buffer on " + to_string(communicator_.where()) +
-                                ", the communicator's device (receiving never stages)",
-                     to_string(view.where()));
+            fail_device_mismatch(label, communicator_.rank(),
+                                 "a buffer on " + to_string(communicator_.where()) +
+                                     ", the communicator's device (receiving never stages)",
+                                 to_string(view.where()));
         }
         return view;
-    }
-    [[noreturn]] void mismatch(operation_label const& label, std::string expected, std::string actual) const {
-        fail<device_mismatch>("the tensor is not where it has to be",
-                              failure_facts{.where = label.where(),
-                                            .tensor = std::string{label.tensor()},
-                                            .rank = communicator_.rank(),
-                                            .expected = std::move(expected),
-                                            .actual = std::move(actual)});
     }
     void check_thread() const {
         WEIGHTCAST_EXPECTS(std::this_thread::get_id() == thread_, "an alignment_scope belongs to one thread");
@@ -269,10 +264,27 @@ class [[nodiscard]] alignment_scope {
         if (facts.bytes == 0) return facts;
         facts.slot = take_slot(facts.bytes, copy_stream);
         facts.data = slots_[static_cast<std::size_t>(facts.slot)].data;
-        order_after(order, copy_stream);
-        pack_bytes(view, 0, facts.bytes, facts.data);
-        order_after(produced_on<stream_ref>{copy_stream}, communicator_.core().collective_stream());
+        fill(facts.slot, [&](std::byte* to) {
+            order_after(order, copy_stream);
+            pack_bytes(view, 0, facts.bytes, to);
+        });
         return facts;
+    }
+    // Runs what fills a slot on the copy stream; collectives come after it. A slot whose filling fails is given
+    // back behind what was enqueued so far.
+    template <class F>
+    void fill(int index, F const& enqueue) {
+        auto const collectives = communicator_.core().collective_stream();
+        produced_on<stream_ref> const filled{communicator_.core().copy_stream()};
+        auto& slot = slots_[static_cast<std::size_t>(index)];
+        try {
+            enqueue(static_cast<std::byte*>(slot.data));
+        } catch (...) {
+            order_after(filled, collectives);
+            mark_idle(slot, collectives);
+            throw;
+        }
+        order_after(filled, collectives);
     }
     void pack_bytes(const_tensor_view<space> const& view, std::uint64_t first, std::uint64_t last, void* to) {
         auto const stream = communicator_.core().copy_stream();

@@ -8,7 +8,11 @@
 #include <utility>
 
 #include <weightcast/align/alignment_scope.hpp>
+#include <weightcast/align/concepts.hpp>
 #include <weightcast/align/pending.hpp>
+#include <weightcast/base/deadline.hpp>
+#include <weightcast/base/operation.hpp>
+#include <weightcast/runtime/event.hpp>
 
 namespace weightcast {
 
@@ -29,11 +33,27 @@ concept named_tensor_like = requires(N const& n) {
     { n.name } -> std::convertible_to<std::string_view>;
     requires DeviceTensor<decltype(n.tensor)>;
 };
+template <class Tensors>
+concept named_tensor_range =
+    std::ranges::forward_range<Tensors> && named_tensor_like<std::ranges::range_value_t<Tensors>>;
 template <DeviceRuntime R>
 void wait_for_sources(std::ranges::input_range auto const& devices, deadline until) {
     source_devices unique;
     for (device const d : devices) unique.add(d.is_accelerator() ? d.resolved_to(R::current_device()) : d);
     unique.wait<R>(until);
+}
+/// Ends broadcasts that nobody will wait for: aborts the group, and gives what runs the group's grace to leave
+/// the sources.
+template <class C>
+void abandon_broadcasts(C& communicator) noexcept {
+    using runtime = typename C::runtime;
+    if (!communicator.outstanding()) return;
+    communicator.abort();
+    try {
+        event<runtime> const over{communicator.core().collective_stream()};
+        static_cast<void>(over.wait(deadline::after(communicator.grace())));
+    } catch (...) {  // unproven: the failure that led here is thrown on
+    }
 }
 }  // namespace detail
 
@@ -50,12 +70,18 @@ pending<C> broadcast_aligned(C& communicator, T const& tensor, Order order = {},
     communicator.broadcast_from(scope.align(tensor, order, op.label), op);
     return pending<C>{communicator, op.label};
 }
+template <class C, class T, class... Rest>
+    requires(!Broadcastable<T, C> && !detail::named_tensor_range<T>)
+pending<C> broadcast_aligned(C&, T const&, Rest const&...) {
+    static_assert(explain_broadcastable<T, C>());
+}
 
 /// Broadcasts many named tensors, each as one operation, in their order: a model's parameters, a flattened
 /// bucket (one uint8 tensor), or the tensors of a LoRA set. Each unique source device is waited for once.
-template <class C, std::ranges::forward_range Tensors, class Order = produced_anywhere>
-    requires detail::named_tensor_like<std::ranges::range_value_t<Tensors>> &&
-             Broadcastable<decltype(std::declval<std::ranges::range_value_t<Tensors>&>().tensor), C> &&
+/// @throws device_mismatch, timeout  before anything was sent: the group is usable
+/// @throws anything else in the middle: the group is aborted, and the sources may change
+template <class C, detail::named_tensor_range Tensors, class Order = produced_anywhere>
+    requires Broadcastable<decltype(std::declval<std::ranges::range_value_t<Tensors>&>().tensor), C> &&
              SourceOrder<Order, typename C::runtime>
 pending<C> broadcast_aligned(C& communicator, Tensors const& tensors, Order order = {},
                              operation const& op = {}) {
@@ -65,15 +91,21 @@ pending<C> broadcast_aligned(C& communicator, Tensors const& tensors, Order orde
         detail::wait_for_sources<runtime>(tensors | std::views::transform(where), order.until);
     }
     alignment_scope<C> scope{communicator};
+    for (auto const& n : tensors) scope.check(n.tensor, operation_label{op.label.where(), n.name});
     auto const inner = [&] {
         if constexpr (std::same_as<Order, produced_anywhere>) return already_ready{};
         else return order;
     }();
-    for (auto const& n : tensors) {
-        operation const each{operation_label{op.label.where(), n.name}, op.limits};
-        communicator.broadcast_from(scope.align(n.tensor, inner, each.label), each);
+    try {
+        for (auto const& n : tensors) {
+            operation const each{operation_label{op.label.where(), n.name}, op.limits};
+            communicator.broadcast_from(scope.align(n.tensor, inner, each.label), each);
+        }
+        return pending<C>{communicator, op.label};
+    } catch (...) {
+        detail::abandon_broadcasts(communicator);
+        throw;
     }
-    return pending<C>{communicator, op.label};
 }
 
 /// Receives a broadcast of rank `root` into the caller's own buffer, on the communicator's device.
@@ -94,6 +126,11 @@ void receive_into(C& communicator, T& tensor, int root, operation const& op = {}
     runtime::record(done.ref(), core.unpack_stream());
     communicator.wait(done.ref(), op.limits.at, op.label);
     core.give_event(std::move(done));
+}
+template <class C, class T, class... Rest>
+    requires(!ReceivableInto<T, C>)
+void receive_into(C&, T&, Rest const&...) {
+    static_assert(explain_receivable_into<T, C>());
 }
 
 }  // namespace weightcast

@@ -32,7 +32,9 @@ concept ReceivableInto =
 /// Says in full sentences why T cannot be sent through C; true when it can.
 template <class T, class C>
 consteval bool explain_broadcastable() {
-    static_assert(DeviceTensor<T>, "Broadcastable: the tensor is no DeviceTensor");
+    static_assert(DeviceTensor<T>,
+                  "Broadcastable: the tensor is no DeviceTensor; ranges of numbers are with "
+                  "<weightcast/tensor/range_tensor.hpp>, others need tensor_traits: see explain_device_tensor<T>()");
     static_assert(Communicator<C>, "Broadcastable: the group is no Communicator");
     if constexpr (DeviceTensor<T> && Communicator<C>) {
         static_assert(in_communicators_space<T, C> || in_host_space<T> || in_dynamic_space<T>,
@@ -46,8 +48,8 @@ consteval bool explain_broadcastable() {
 template <class T, class C>
 consteval bool explain_receivable_into() {
     static_assert(WritableDeviceTensor<T>,
-                  "ReceivableInto: the destination is no WritableDeviceTensor; const elements cannot be "
-                  "received into");
+                  "ReceivableInto: the destination is no WritableDeviceTensor: const elements cannot be received "
+                  "into, and a tensor needs tensor_traits; see explain_writable_device_tensor<T>()");
     static_assert(Communicator<C>, "ReceivableInto: the group is no Communicator");
     if constexpr (WritableDeviceTensor<T> && Communicator<C>) {
         static_assert(in_communicators_space<T, C> || in_dynamic_space<T>,
