@@ -23,6 +23,7 @@
 #include <weightcast/comm/communicator_operations.hpp>
 #include <weightcast/kernels/host_launch.hpp>
 #include <weightcast/kernels/launch.hpp>
+#include <weightcast/kernels/strided_region.hpp>
 #include <weightcast/runtime/device_guard.hpp>
 #include <weightcast/runtime/event.hpp>
 
@@ -88,6 +89,7 @@ class [[nodiscard]] alignment_scope {
         wait_for(view, order);
         if (view.where() == communicator_.where() && view.contiguous()) {
             order_after(order, communicator_.core().collective_stream());
+            order_after(order, communicator_.core().copy_stream());  // which `share` orders others after
             return resident<C>{*this, facts_of(view, -1, label)};
         }
         return resident<C>{*this, stage(view, order, label)};
@@ -112,7 +114,7 @@ class [[nodiscard]] alignment_scope {
 
     /// Proof that the caller's own buffer may be received into. Strided: through a slot, unpacked when the
     /// proof ends. The tensor must be on the communicator's device: receiving never aligns.
-    /// @throws device_mismatch  otherwise; nothing was written
+    /// @throws device_mismatch  otherwise; @throws bad_argument  for one whose elements overlap; nothing was written
     template <ReceivableInto<C> T>
     writable_resident<C> require(T& tensor, operation_label const& label = {}) & {
         return writable_resident<C>{*this, receiving(writable(tensor, label), label)};
@@ -152,11 +154,13 @@ class [[nodiscard]] alignment_scope {
         return writable_resident<C>{*this, chunk_facts(slot, bytes, label)};
     }
 
-    /// The same bytes for another group on the same device: staged once, sent many times. The original must
-    /// live until the shared proof ends.
+    /// The same bytes for another group on the same device: staged once, sent many times. A slot is free again
+    /// when all that share it are done; the scope that it came from must outlive the shared proof.
     /// @throws device_mismatch  when that group's device is another one
     resident<C> share(resident<C> const& original) & {
-        auto& owner = *original.scope_;
+        WEIGHTCAST_EXPECTS(!original.facts_.in_group, "share a proof before it is added to a group");
+        auto& owner = original.facts_.lender == nullptr ? *original.scope_
+                                                        : *static_cast<alignment_scope*>(original.facts_.lender);
         if (owner.communicator_.where() != communicator_.where()) {
             throw device_mismatch{"a proof for " + to_string(owner.communicator_.where()) +
                                   " is no proof for " + to_string(communicator_.where())};
@@ -164,7 +168,8 @@ class [[nodiscard]] alignment_scope {
         order_after(produced_on<stream_ref>{owner.communicator_.core().copy_stream()},
                     communicator_.core().collective_stream());
         auto facts = original.facts_;
-        facts.lender = facts.slot < 0 ? nullptr : &owner;
+        facts.lender = &owner;
+        if (facts.slot >= 0) ++owner.slots_[static_cast<std::size_t>(facts.slot)].users;
         return resident<C>{*this, facts};
     }
 
@@ -189,7 +194,7 @@ class [[nodiscard]] alignment_scope {
     struct slot_state {
         void* data = nullptr;
         std::size_t capacity = 0;
-        bool held = false;       // a proof or a group has it
+        int users = 0;           // proofs and groups that have it, also those of other scopes
         bool receiving = false;  // its last use ends on the unpack stream
         std::optional<event<runtime>> idle{};        // reached when its last user is done
         std::vector<event<runtime>> borrowers{};     // reached when other groups that share it are done
@@ -298,6 +303,7 @@ class [[nodiscard]] alignment_scope {
     detail::proof_facts receiving(tensor_view<space> const& view, operation_label const& label) {
         auto facts = facts_of(view, -1, label);
         if (view.contiguous() || facts.bytes == 0) return facts;
+        detail::check_destination(view.layout());
         facts.slot = take_slot(facts.bytes, communicator_.core().collective_stream());
         auto& slot = slots_[static_cast<std::size_t>(facts.slot)];
         slot.receiving = true;
@@ -328,7 +334,7 @@ class [[nodiscard]] alignment_scope {
             slot.data = runtime::allocate(size, communicator_.where(), filler);
             slot.capacity = size;
         }
-        slot.held = true;
+        slot.users = 1;
         slot.receiving = false;
         return found;
     }
@@ -336,7 +342,7 @@ class [[nodiscard]] alignment_scope {
     int find_free_slot() noexcept {
         for (int i = 1; i <= options_.slots; ++i) {
             int const next = (last_slot_ + i) % options_.slots;
-            if (slots_[static_cast<std::size_t>(next)].held) continue;
+            if (slots_[static_cast<std::size_t>(next)].users != 0) continue;
             return last_slot_ = next;
         }
         return -1;
@@ -360,11 +366,12 @@ class [[nodiscard]] alignment_scope {
     void mark_idle(slot_state& slot, stream_ref last_user) noexcept {
         if (!slot.idle) slot.idle = communicator_.core().take_event();
         runtime::record(slot.idle->ref(), last_user);
-        slot.held = false;
+        --slot.users;
     }
     void lend_until_done(int index, stream_ref borrower) noexcept {
-        auto& done = slots_[static_cast<std::size_t>(index)].borrowers.emplace_back();
-        runtime::record(done.ref(), borrower);
+        auto& slot = slots_[static_cast<std::size_t>(index)];
+        runtime::record(slot.borrowers.emplace_back().ref(), borrower);
+        --slot.users;
     }
 
     // --- called by proofs ---

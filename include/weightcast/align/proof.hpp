@@ -23,6 +23,7 @@ struct proof_facts {
     dtype type = dtype::uint8;
     int slot = -1;           ///< staging slot that holds the bytes, -1: the tensor's own memory
     void* lender = nullptr;  ///< the scope that owns the slot, when it is another one
+    bool in_group = false;   ///< a group gives the slot back
     operation_label label{};
 };
 

@@ -45,7 +45,8 @@ class proof_group {
                            proof.label()});
         if (proof.facts_.slot < 0) return;
         slots_.push_back(proof.facts_);
-        proof.facts_.slot = -1;  // the group gives the slot back
+        proof.facts_.slot = -1;
+        proof.facts_.in_group = true;
     }
 
     alignment_scope<C>& scope_;
