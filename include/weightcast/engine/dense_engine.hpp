@@ -7,7 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +18,7 @@
 #include <weightcast/base/sinks.hpp>
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/engine/detail/dense_receive.hpp>
+#include <weightcast/engine/detail/joined_group.hpp>
 #include <weightcast/engine/detail/tensor_digests.hpp>
 #include <weightcast/engine/engine_group.hpp>
 #include <weightcast/engine/transfer_settings.hpp>
@@ -57,16 +58,15 @@ class dense_engine {
     /// Joins the group; replaces the one joined before. Blocks until the group forms.
     /// @throws timeout, peer_error, bad_argument  nothing is joined
     void init(init_type const& init) {
-        shutdown();
-        target_->forget();
-        member_ = std::make_unique<engine_group<C>>(factory_, init);
+        if constexpr (has_remembered_metadata<Target>) target_->forget();
+        member_.join(factory_, init);
     }
 
     /// Waits for the trainers' next update: no transfer, bounded by `limits.announcement`.
     /// @throws timeout     none came; @throws peer_error  a trainer is gone, or said that it failed
     update_type next() {
+        auto const expected = member().next_epoch();  // announcements that end in an error count too
         auto all = member().exchange(std::nullopt, limits_.waiting(), limits_.operations());
-        auto const expected = member().next_epoch();
         if (!all.objection && all.merged.epoch != expected) {
             all.objection = "announcement " + std::to_string(all.merged.epoch) + " came where " +
                             std::to_string(expected) + " was expected";
@@ -82,18 +82,25 @@ class dense_engine {
         received_.reset();
     }
 
+    /// Answers the announced update with an objection instead of receiving it.
+    /// @throws refused_update  always, unless the group fails: nothing was written, and the group is usable
+    void refuse(update_type const& update, std::string const& reason) {
+        static_cast<void>(update);
+        agree(reason, limits_.operations(), phase::preflight);
+    }
+
     /// Takes part in the preflight, then receives the payload.
+    /// @throws lifecycle_error  for a second announcement in one update: the vote on the first is due
     /// @throws refused_update  some rank objected: nothing was written, and the group is usable
     /// @throws timeout, peer_error, group_aborted  in the payload: roll back, and form the group anew
     void receive(update_type const& update) {
+        if (received_) throw lifecycle_error{"receive: an announced update was received; its vote comes next"};
         auto& m = member();
-        auto const limits = limits_.operations();
+        auto const limits = limits_.operations(update.announced.shared);
         in_protocol_ = true;
         received_ = update.announced;
-        auto objection = objection_to(update);
-        detail::dense_receiver<C, Target, Progress> receiver{m.communicator(), *target_, progress_};
-        if (!objection) objection = receiver.prepare(*received_, open_target_, limits_.ring_bytes);
-        refuse_if(m.mailbox().agree(objection, limits, phase::preflight), phase::preflight);
+        receiver_type receiver{m.communicator(), *target_, progress_};
+        agree(objection_to(update, receiver), limits, phase::preflight);
         m.agree_on_packed(*received_, limits, [](auto&) {});
         target_->mark_writing(open_target_);
         receiver.receive(*received_, limits);
@@ -105,7 +112,7 @@ class dense_engine {
         auto const limits = limits_.operations();
         std::optional<std::string> objection;
         if (received_->verify) objection = compare_digests(limits);
-        refuse_if(member().mailbox().agree(objection, limits, phase::vote), phase::vote);
+        agree(objection, limits, phase::vote);
         in_protocol_ = false;
     }
 
@@ -113,20 +120,24 @@ class dense_engine {
     void commit() noexcept {
         in_protocol_ = false;
         if (!received_ || received_->parameters.empty()) return;
-        target_->remember(open_target_, std::move(received_->parameters));
+        if constexpr (has_remembered_metadata<Target>) {
+            target_->remember(open_target_, std::move(received_->parameters));
+        }
         target_->publish(open_target_, received_->version);
         received_.reset();
     }
     /// Undoes the update as the target's policy promises: local. Peers that still wait for this rank hear an
     /// aborted group at once.
     void rollback() noexcept {
-        if (in_protocol_ && member_) member_->communicator().abort();
+        if (in_protocol_) member_.interrupt();
         in_protocol_ = false;
         target_->roll_back(open_target_);
         received_.reset();
     }
     /// Leaves the group.
-    void shutdown() { member_.reset(); }
+    void shutdown() { member_.leave(); }
+    /// Ends what this engine waits for, from any thread: the running call throws, and the group is aborted.
+    void interrupt() noexcept { member_.interrupt(); }
 
     /// What the open update brought.
     template <class Report>
@@ -137,7 +148,9 @@ class dense_engine {
         auto const& parameters = received_->parameters;
         report.tensors = parameters.size();
         for (auto const& p : parameters) report.bytes += p.bytes();
-        report.not_covered = target_->not_covered(open_target_, parameters.data(), parameters.size());
+        if constexpr (has_coverage<Target>) {
+            report.not_covered = target_->not_covered(open_target_, parameters.data(), parameters.size());
+        }
         if (parameters.empty()) return;
         report.status = decltype(report.status)::updated;
         report.version = received_->version;
@@ -145,13 +158,21 @@ class dense_engine {
 
     Target& target() noexcept { return *target_; }
     /// The group. @throws lifecycle_error  before init
-    engine_group<C>& member() {
-        if (!member_) throw lifecycle_error{"the engine has joined no group: call init first"};
-        return *member_;
-    }
+    engine_group<C>& member() { return member_.get(); }
 
   private:
-    std::optional<std::string> objection_to(update_type const& update) {
+    using receiver_type = detail::dense_receiver<C, Target, Progress>;
+
+    // Whatever this rank cannot do is an objection: peers that agreed would wait for it.
+    std::optional<std::string> objection_to(update_type const& update, receiver_type& receiver) {
+        try {
+            if (auto found = metadata_objection(update)) return found;
+            return receiver.prepare(*received_, open_target_, limits_.ring_bytes);
+        } catch (std::exception const& e) {
+            return e.what();
+        }
+    }
+    std::optional<std::string> metadata_objection(update_type const& update) const {
         if (update.objection) return update.objection;
         auto const& a = update.announced;
         if (a.target != open_target_) {
@@ -160,11 +181,12 @@ class dense_engine {
         }
         return target_->objection(open_target_, a.parameters.data(), a.parameters.size());
     }
-    void refuse_if(std::optional<refusal> const& refused, phase where) {
+    void agree(std::optional<std::string> const& objection, op_limits const& limits, phase where) {
+        auto const refused = member().mailbox().agree(objection, limits, where);
         if (!refused) return;
         in_protocol_ = false;
         fail<refused_update>("refused by rank " + std::to_string(refused->rank) + ": " + refused->reason,
-                             {.where = where, .rank = member_->communicator().rank(), .suspect = refused->rank});
+                             {.where = where, .rank = member().communicator().rank(), .suspect = refused->rank});
     }
     std::optional<std::string> compare_digests(op_limits const& limits) {
         auto& m = member();
@@ -189,7 +211,7 @@ class dense_engine {
     Target* target_;
     transfer_limits limits_;
     Progress progress_;
-    std::unique_ptr<engine_group<C>> member_;
+    detail::joined_group<C> member_;
     target_type open_target_{};
     std::optional<announcement> received_;
     bool in_protocol_ = false;  // peers wait for this rank

@@ -62,7 +62,9 @@ class dense_trainer {
     /// @throws timeout, peer_error, bad_argument  no group is joined
     void init(init_type const& groups) {
         shutdown();
-        for (auto const& g : groups) groups_.push_back(std::make_unique<detail::sender_group<C>>(factory_, g));
+        std::vector<std::unique_ptr<detail::sender_group<C>>> joined;
+        for (auto const& g : groups) joined.push_back(std::make_unique<detail::sender_group<C>>(factory_, g));
+        groups_ = std::move(joined);
     }
 
     /// The preflight: metadata to every rank, agreed by all. Nothing of the payload has moved after it.
@@ -72,8 +74,7 @@ class dense_trainer {
         announced_ = describe(source, version, target);
         for (auto& g : groups_) g->begin();
         detail::packed_meeting meeting{alive().size()};
-        for_each_group([&](detail::sender_group<C>& g) { g.preflight(announced_, placements_, meeting, limits_); },
-                       [&] { meeting.leave(); });
+        for_each_group([&](detail::sender_group<C>& g) { g.preflight(announced_, placements_, meeting, limits_); });
     }
 
     /// The payload, to every group that agreed. Errors of the source are thrown after the groups were told.
@@ -90,7 +91,7 @@ class dense_trainer {
 
     /// The agreement after the payload; a group that voted yes has acknowledged the version.
     void vote() {
-        for_each_group([&](detail::sender_group<C>& g) { g.vote(digests_, limits_); }, [] {});
+        for_each_group([&](detail::sender_group<C>& g) { g.vote(digests_, limits_); });
         if (!groups_.empty() && alive().size() == groups_.size() && !announced_.parameters.empty()) {
             acknowledged_ = announced_.version;
         }
@@ -128,9 +129,7 @@ class dense_trainer {
         a.options = settings_.packing;
         a.verify = settings_.verify;
         a.shared = groups_.size() > 1;
-        auto const& parameters = source.parameters();
-        for (std::size_t i = 0; i < static_cast<std::size_t>(std::ranges::size(parameters)); ++i) {
-            auto const& p = parameters[static_cast<std::ptrdiff_t>(i)];
+        for (auto const& p : source.parameters()) {
             a.parameters.push_back({std::string{p.name}, p.type, extents{p.shape}});
         }
         placements_.clear();
@@ -151,13 +150,10 @@ class dense_trainer {
         return list;
     }
     // Each group waits for its own ranks: side by side, so that a slow one does not hold up the others.
-    template <class F, class Left>
-    void for_each_group(F const& step, Left const& left) {
+    template <class F>
+    void for_each_group(F const& step) {
         auto const list = alive();
-        detail::run_side_by_side(list.size(), [&](std::size_t i) {
-            list[i]->attempt([&] { step(*list[i]); });
-            if (list[i]->failure()) left();
-        });
+        detail::run_side_by_side(list.size(), [&](std::size_t i) { list[i]->attempt([&] { step(*list[i]); }); });
     }
 
     communicator_factory<C> factory_;

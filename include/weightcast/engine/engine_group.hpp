@@ -91,7 +91,7 @@ class engine_group {
                     failed_rank = root;
                     failure = next.reason;
                 }
-                check_plan(next);
+                check_plan(next, root);
                 if (any) append(all.merged, std::move(next));
                 else all.merged = std::move(next);
             } catch (error const& e) {
@@ -144,8 +144,11 @@ class engine_group {
         }
         return init;
     }
-    static void check_plan(announcement const& a) {
+    static void check_plan(announcement const& a, int from) {
         if (a.kind == announcement_kind::failed) return;
+        if (std::ranges::count(a.roots, from) != std::ssize(a.roots)) {
+            throw bad_input{"trainer rank " + std::to_string(from) + " announces tensors of another rank"};
+        }
         packing_plan const plan{planned_tensors(a), a.options};
         if (plan.digest() != a.plan_digest) {
             throw bad_input{"this side plans the announced update differently: another version of the library?"};

@@ -21,8 +21,11 @@ struct transfer_limits {
     std::chrono::milliseconds update{std::chrono::seconds{300}};       ///< a whole update
     std::uint64_t ring_bytes = std::uint64_t{4} << 30U;  ///< a receiver refuses plans whose ring is larger
 
-    /// Limits of an operation that ends with the update that begins now.
-    op_limits operations() const noexcept { return {stall, deadline::after(update)}; }
+    /// Limits of an operation that ends with the update that begins now. A sender that feeds several groups
+    /// may be held up by a stuck one for its stall: receivers that share it wait twice as long.
+    op_limits operations(bool shared_sender = false) const noexcept {
+        return {shared_sender ? 2 * stall : stall, deadline::after(update)};
+    }
     /// Limits of the wait for an announcement: no stall timer of its own.
     op_limits waiting() const noexcept { return {announcement, deadline::after(announcement)}; }
 };

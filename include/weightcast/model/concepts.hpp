@@ -8,6 +8,8 @@
 #include <ranges>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <weightcast/runtime/concepts.hpp>
 #include <weightcast/tensor/concepts.hpp>
@@ -79,9 +81,25 @@ concept has_versions = requires(T& target, typename T::id_type const& id,
     { target.version(id) } -> std::convertible_to<typename T::version_type>;
 };
 
+/// A target that keeps the metadata of each id's last update; used where a target has it.
+/// Semantics: `forget` drops it on all ids, as a new group does.
+template <class T>
+concept has_remembered_metadata =
+    requires(T& target, typename T::id_type const& id, std::vector<typename T::parameter_type> parameters) {
+        target.remember(id, std::move(parameters));
+        { target.forget() } noexcept;
+    };
+/// A target that can name the parameters which an update does not bring; used where a target has it.
+template <class T>
+concept has_coverage = requires(T const& target, typename T::id_type const& id,
+                                typename T::parameter_type const* parameters, std::size_t count) {
+    { target.not_covered(id, parameters, count) } -> std::same_as<std::vector<std::string>>;
+};
+
 /// What an engine holds, and how an update of it begins and ends.
 /// Semantics: `objection` checks all metadata and writes nothing; `mark_writing` is called before the first
 /// byte is written; `publish` after every rank voted yes; `roll_back` does what the commit policy promises.
+/// A target that also remembers metadata, or tells coverage, is asked for it.
 /// Models: parameter_tables; near-miss: a target whose publish may throw.
 template <class T>
 concept WeightTarget = has_target_space<T> && has_update_scope<T> && has_validation<T> &&

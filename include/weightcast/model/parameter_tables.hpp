@@ -116,5 +116,6 @@ class parameter_tables {
     std::map<target_id, target_state> states_;
 };
 static_assert(WeightTarget<parameter_tables<>>);
+static_assert(has_remembered_metadata<parameter_tables<>> && has_coverage<parameter_tables<>>);
 
 }  // namespace weightcast

@@ -33,7 +33,8 @@ concept WeightTransform = requires(F& transform, parameter const& input,
 };
 
 /// Sends what the transform makes of the inner source's tensors, on their devices. Outputs live from
-/// `tensor` to `release`, in stream order: at most the outputs of one window are in memory at once.
+/// `tensor` to `release`, in stream order: at most the outputs of one window are in memory at once. The inner
+/// source is asked for a tensor once for each of its outputs.
 template <DeviceRuntime R, WeightSource<R> Inner, WeightTransform<R> F>
 class transformed_source {
   public:
@@ -65,13 +66,14 @@ class transformed_source {
         device_buffer<R> memory{static_cast<std::size_t>(made.bytes()), from.where(), stream};
         tensor_view<space> const to = memory.view(made.type, made.shape);
         transform_.apply(from, inner_.parameters()[input_index], k, to, stream);
+        if constexpr (has_tensor_release<Inner, R>) inner_.release(input_index, stream);
         buffers_.insert_or_assign(index, std::move(memory));
         return {made.name, to};
     }
     void release(std::size_t index, typename R::stream_ref stream) {
         auto const found = buffers_.find(index);
         if (found == buffers_.end()) return;
-        found->second.release_on(stream);
+        found->second.give_back_on(stream);
         buffers_.erase(found);
     }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <weightcast/align/alignment_scope.hpp>
+#include <weightcast/align/located.hpp>
 #include <weightcast/base/error.hpp>
 #include <weightcast/base/sinks.hpp>
 #include <weightcast/engine/detail/chunk_ring.hpp>
@@ -46,11 +47,14 @@ class dense_receiver {
                    std::to_string(ring_limit);
         }
         destinations_.reserve(a.parameters.size());
+        int const ambient = runtime::current_device();
         for (std::size_t i = 0; i < a.parameters.size(); ++i) {
-            destinations_.push_back(writable_view_of_destination(target, a.parameters[i].name));
-            auto const& d = destinations_.back();
+            auto const& name = a.parameters[i].name;
+            auto tensor = target_.destination(target, name);
+            auto const& d = destinations_.emplace_back(located<runtime>(
+                writable_view_of(tensor), ambient, {phase::preflight, name}, communicator_.rank()));
             if (d.bytes() != 0 && d.where() != communicator_.where()) {
-                return "tensor '" + a.parameters[i].name + "' is held on " + to_string(d.where()) +
+                return "tensor '" + name + "' is held on " + to_string(d.where()) +
                        ", but the group receives on " + to_string(communicator_.where());
             }
             if (!d.contiguous()) a.packed[i] = 1;
@@ -72,11 +76,6 @@ class dense_receiver {
     }
 
   private:
-    template <class TargetId>
-    destination writable_view_of_destination(TargetId const& target, std::string_view name) {
-        auto tensor = target_.destination(target, name);
-        return writable_view_of(tensor);
-    }
     void receive_chunks(alignment_scope<C>& scope, announcement const& a, packing_plan const& plan,
                         op_limits const& limits) {
         chunk_ring<C> ring{scope, a.options.ring};

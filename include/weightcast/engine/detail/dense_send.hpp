@@ -55,27 +55,42 @@ class dense_sender {
                                     .slot_bytes = static_cast<std::size_t>(plan_.slot_bytes())};
         for (auto* g : groups) lane_of(g->communicator().where()).add(*g, options);
     }
+    dense_sender(dense_sender const&) = delete;
+    dense_sender& operator=(dense_sender const&) = delete;
+    ~dense_sender() {
+        while (!lanes_.empty()) lanes_.pop_back();  // scopes nest: the last one opened ends first
+    }
 
     /// Sends everything; returns the digests of the tensors where the update is verified.
     std::vector<std::uint64_t> send() {
         wait_for_sources<runtime>(std::views::transform(placements_, &tensor_placement::where), limits_.at);
         if (lanes_.empty()) return walk();
         progress_.begin(phase::payload, plan_.wire_bytes());
-        fetched_tensors<runtime, Source> fetched{source_, lanes_.front()->copy_stream(), own_};
-        for (auto const& chunk : plan_.chunks()) send_chunk(chunk, fetched);
-        each_seat([&](auto& seat) { seat.receive_foreign(limits_); });
-        for (auto const& window : direct_windows(plan_, own_)) send_window(window, fetched);
-        auto digests = own_.verify ? fetched.digests(limits_.at) : std::vector<std::uint64_t>{};
-        each_seat([&](auto& seat) { seat.wait_all(limits_.at); });
-        progress_.end();
-        return digests;
+        fetched_tensors<runtime, Source> fetched{source_, lanes_.front()->copy_stream(), own_, ambient_};
+        try {
+            auto digests = send_all(fetched);
+            progress_.end();
+            return digests;
+        } catch (...) {
+            order_everything_before(fetched.source_stream());  // what is still read is released behind its readers
+            throw;
+        }
     }
 
   private:
+    std::vector<std::uint64_t> send_all(fetched_tensors<runtime, Source>& fetched) {
+        for (auto const& chunk : plan_.chunks()) send_chunk(chunk, fetched);
+        each_seat([&](auto& seat) { seat.receive_foreign(limits_); });
+        for (auto const& window : direct_windows(plan_, own_)) send_window(window, fetched);
+        fetched.visit_empty();
+        auto digests = own_.verify ? fetched.digests() : std::vector<std::uint64_t>{};
+        each_seat([&](auto& seat) { seat.wait_all(limits_.at); });
+        return digests;
+    }
     // A trainer rank outside every group takes part in what the source does to make its tensors.
     std::vector<std::uint64_t> walk() {
         stream<runtime> aside{cpu_device};
-        fetched_tensors<runtime, Source> fetched{source_, aside.ref(), own_};
+        fetched_tensors<runtime, Source> fetched{source_, aside.ref(), own_, ambient_};
         for (auto const& chunk : plan_.chunks()) {
             for (auto const& m : chunk.members) static_cast<void>(fetched.get(m.tensor));
             fetched.release_complete(chunk, aside.ref());
@@ -84,6 +99,7 @@ class dense_sender {
             static_cast<void>(fetched.get(d.tensor));
             fetched.release(d.tensor, aside.ref());
         }
+        fetched.visit_empty();
         return {};
     }
 
@@ -94,18 +110,20 @@ class dense_sender {
             members.push_back({fetched.get(m.tensor), m.first_byte, m.first_byte + m.bytes, m.offset});
         }
         operation const op{{phase::payload, chunk_name(chunk, own_)}, limits_};
+        auto const source_stream = fetched.source_stream();
         for (auto& lane : lanes_) {
-            order_after_source(lane->copy_stream());
+            auto const packing = lane->copy_stream();
+            order(source_stream, packing);
             lane->send_chunk(members, chunk, op);
-            order_source_after(lane->copy_stream());
+            order(packing, source_stream);
         }
-        fetched.release_complete(chunk, lanes_.front()->copy_stream());
-        throttle(chunk);
+        fetched.release_complete(chunk, source_stream);
+        throttle(chunk, source_stream);
     }
     // At most a ring of chunks is ahead of the transport, so that tensors made for the moment are bounded.
-    void throttle(packed_chunk const& chunk) {
+    void throttle(packed_chunk const& chunk, stream_ref source_stream) {
         auto& packed = packed_.emplace_back();
-        runtime::record(packed.ref(), lanes_.front()->copy_stream());
+        runtime::record(packed.ref(), source_stream);
         sent_bytes_ += chunk.bytes;
         if (packed_.size() <= own_.options.ring) return;
         if (!runtime::wait(packed_.front().ref(), limits_.at)) {
@@ -132,16 +150,18 @@ class dense_sender {
     }
     void release_window(direct_window const& window, fetched_tensors<runtime, Source>& fetched) {
         if constexpr (has_tensor_release<Source, runtime>) {
-            each_seat([&](auto& seat) { order_source_after(seat.collective_stream()); });
+            each_seat([&](auto& seat) { order(seat.collective_stream(), fetched.source_stream()); });
             for (std::size_t i = window.first; i < window.last; ++i) {
                 fetched.release(plan_.direct()[i].tensor, fetched.source_stream());
             }
         }
     }
 
-    // The source's work runs on the first lane's copy stream; other streams wait for it, and it for them.
-    void order_after_source(stream_ref stream) { order(lanes_.front()->copy_stream(), stream); }
-    void order_source_after(stream_ref stream) { order(stream, lanes_.front()->copy_stream()); }
+    void order_everything_before(stream_ref stream) {
+        for (auto& lane : lanes_) order(lane->copy_stream(), stream);
+        each_seat([&](auto& seat) { order(seat.collective_stream(), stream); });
+    }
+    // The source's work runs on one stream: packing streams wait for it, and it for them.
     static void order(stream_ref first, stream_ref then) {
         if (first == then) return;
         event<runtime> mark{};
@@ -160,6 +180,7 @@ class dense_sender {
         for (auto& lane : lanes_) lane->each_seat(f);
     }
 
+    int ambient_ = runtime::current_device();  // before scopes set another
     Source& source_;
     std::vector<tensor_placement> const& placements_;
     announcement own_;

@@ -5,12 +5,16 @@
 #endif
 // A sender's tensors while they are sent: asked of the source once, checked against what was announced.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <weightcast/align/located.hpp>
+#include <weightcast/base/deadline.hpp>
 #include <weightcast/base/error.hpp>
 #include <weightcast/kernels/model_digest.hpp>
 #include <weightcast/model/concepts.hpp>
@@ -28,21 +32,36 @@ class fetched_tensors {
   public:
     static constexpr bool momentary = has_tensor_release<Source, R>;
 
-    fetched_tensors(Source& source, typename R::stream_ref stream, announcement const& announced)
+    /// `ambient` is the caller's current device: that of tensors which name none.
+    fetched_tensors(Source& source, typename R::stream_ref stream, announcement const& announced, int ambient)
         : source_{source},
           stream_{stream},
           announced_{announced},
+          ambient_{ambient},
           tensors_(announced.parameters.size()),
           left_(announced.parameters.size()),
           digests_(announced.verify ? announced.parameters.size() : 0) {
         for (std::size_t i = 0; i < left_.size(); ++i) left_[i] = announced.parameters[i].bytes();
     }
 
+    fetched_tensors(fetched_tensors const&) = delete;
+    fetched_tensors& operator=(fetched_tensors const&) = delete;
+    /// Releases what an update that failed did not: sources must not keep memory of a stream that ends.
+    ~fetched_tensors() {
+        try {
+            for (std::size_t i = 0; i < tensors_.size(); ++i) {
+                if (tensors_[i]) release(i, stream_);
+            }
+        } catch (...) {  // the source's own affair: the update has its outcome already
+        }
+    }
+
     /// The stream on which the source makes its tensors.
     typename R::stream_ref source_stream() const noexcept { return stream_; }
 
     /// The tensor of that index, asked for the first time or again.
-    /// @throws bad_input  when the source hands out another tensor than it announced: nothing of it was sent
+    /// @throws bad_input        when the source hands out another tensor than it announced
+    /// @throws device_mismatch  when it is not on the device that it names; nothing of it was sent
     view const& get(std::size_t index) {
         auto& place = tensors_[index];
         if (place) return *place;
@@ -67,17 +86,25 @@ class fetched_tensors {
             if (left_[m.tensor] == 0) release(m.tensor, stream);
         }
     }
+    /// Asks for the tensors without bytes, which are in no transfer, and releases them.
+    void visit_empty() {
+        for (std::size_t i = 0; i < tensors_.size(); ++i) {
+            if (announced_.parameters[i].bytes() != 0) continue;
+            static_cast<void>(get(i));
+            release(i, stream_);
+        }
+    }
     /// Digests of all tensors in announced order.
-    std::vector<std::uint64_t> digests(deadline until) {
+    std::vector<std::uint64_t> digests() {
         if constexpr (!momentary) {
             for (std::size_t i = 0; i < tensors_.size(); ++i) digests_[i] = tensor_digest(get(i));
         }
-        static_cast<void>(until);
         return digests_;
     }
 
   private:
-    view checked(std::size_t index, std::string_view name, view const& given) const {
+    template <class Given>
+    view checked(std::size_t index, std::string_view name, Given const& given) const {
         auto const& p = announced_.parameters[index];
         if (name != p.name || given.type() != p.type || given.shape() != p.shape) {
             fail<bad_input>("the source hands out another tensor than it announced",
@@ -86,7 +113,7 @@ class fetched_tensors {
                              .expected = "'" + p.name + "' " + describe_type(p.type, p.shape),
                              .actual = "'" + std::string{name} + "' " + describe_type(given.type(), given.shape())});
         }
-        return given;
+        return located<R>(given, ambient_, {phase::payload, p.name}, -1);
     }
     void digest_now(std::size_t index) {
         event<R> made{};
@@ -101,6 +128,7 @@ class fetched_tensors {
     Source& source_;
     typename R::stream_ref stream_;
     announcement const& announced_;
+    int ambient_;
     std::vector<std::optional<view>> tensors_;
     std::vector<std::uint64_t> left_;
     std::vector<std::uint64_t> digests_;

@@ -40,29 +40,54 @@ void run_side_by_side(std::size_t count, F const& step) {
 /// every group gets the same chunks. A group that fails leaves; nobody waits for it.
 class packed_meeting {
   public:
-    explicit packed_meeting(std::size_t expected) : expected_{expected} {}
+    explicit packed_meeting(std::size_t groups) : expected_{groups} {}
 
-    /// Blocks until every group has merged its flags or left; then all of them have the same.
-    void merge(std::vector<std::uint8_t>& flags) {
-        std::unique_lock lock{mutex_};
+    /// One group's place: leaves at its end, unless it has come.
+    class seat {
+      public:
+        explicit seat(packed_meeting& meeting) noexcept : meeting_{meeting} {}
+        seat(seat const&) = delete;
+        seat& operator=(seat const&) = delete;
+        ~seat() {
+            if (!come_) meeting_.count_one();
+        }
+        /// Adds this group's flags without waiting for the others'.
+        void contribute(std::vector<std::uint8_t> const& flags) {
+            if (std::exchange(come_, true)) return;
+            meeting_.add(flags);
+            meeting_.count_one();
+        }
+        /// Blocks until every group has come or left; then the flags are those of all.
+        void merge(std::vector<std::uint8_t>& flags) {
+            contribute(flags);
+            meeting_.wait_for_all(flags);
+        }
+
+      private:
+        packed_meeting& meeting_;
+        bool come_ = false;
+    };
+
+  private:
+    void add(std::vector<std::uint8_t> const& flags) {
+        std::lock_guard const lock{mutex_};
         merged_.resize(std::max(merged_.size(), flags.size()), 0);
         for (std::size_t i = 0; i < flags.size(); ++i) merged_[i] |= flags[i];
-        ++arrived_;
-        all_here_.notify_all();
-        all_here_.wait(lock, [&] { return arrived_ >= expected_; });
-        flags.assign(merged_.begin(), merged_.begin() + static_cast<std::ptrdiff_t>(flags.size()));
     }
-    void leave() {
+    void count_one() noexcept {
         std::lock_guard const lock{mutex_};
         --expected_;
         all_here_.notify_all();
     }
+    void wait_for_all(std::vector<std::uint8_t>& flags) {
+        std::unique_lock lock{mutex_};
+        all_here_.wait(lock, [&] { return expected_ == 0; });
+        flags.assign(merged_.begin(), merged_.begin() + static_cast<std::ptrdiff_t>(flags.size()));
+    }
 
-  private:
     std::mutex mutex_;
     std::condition_variable all_here_;
     std::size_t expected_;
-    std::size_t arrived_ = 0;
     std::vector<std::uint8_t> merged_;
 };
 
@@ -100,12 +125,14 @@ class sender_group {
 
     void preflight(announcement mine, std::vector<tensor_placement> const& placements, packed_meeting& meeting,
                    transfer_limits const& limits) {
+        packed_meeting::seat seat{meeting};
         auto const op = limits.operations();
         complete(mine, placements);
+        if (several_trainers()) seat.contribute(mine.packed);  // its flags are settled: all are set
         auto all = member_.exchange(mine, op, op);
         refuse_if(member_.mailbox().agree(all.objection, op, phase::preflight), phase::preflight);
         agreed_ = std::move(all.merged);
-        member_.agree_on_packed(agreed_, op, [&](std::vector<std::uint8_t>& flags) { meeting.merge(flags); });
+        member_.agree_on_packed(agreed_, op, [&](std::vector<std::uint8_t>& flags) { seat.merge(flags); });
         own_begin_ = static_cast<std::size_t>(std::ranges::find(agreed_.roots, rank()) - agreed_.roots.begin());
     }
     /// Where this sender's parameters begin in the agreed list.
@@ -126,17 +153,18 @@ class sender_group {
   private:
     // What only this group knows: its rank here, its count of updates, its device, whether others send too.
     void complete(announcement& mine, std::vector<tensor_placement> const& placements) {
-        mine.epoch = member_.next_epoch();
         mine.roots.assign(mine.parameters.size(), rank());
         auto const here = member_.communicator().where();
         // Several trainers receive each other's bytes and drop them: through the ring, not tensor by tensor.
-        bool const several = member_.init().trainers.size() > 1;
+        bool const several = several_trainers();
         std::ranges::transform(placements, mine.packed.begin(), [&](tensor_placement const& p) {
             bool const direct = !several && p.contiguous && p.where == here;
             return static_cast<std::uint8_t>(!direct);
         });
         mine.plan_digest = packing_plan{planned_tensors(mine), mine.options}.digest();
+        mine.epoch = member_.next_epoch();  // last: what cannot be announced is not counted
     }
+    bool several_trainers() const noexcept { return member_.init().trainers.size() > 1; }
     void refuse_if(std::optional<refusal> const& refused, phase where) {
         if (!refused) return;
         fail<refused_update>("refused by rank " + std::to_string(refused->rank) + ": " + refused->reason,

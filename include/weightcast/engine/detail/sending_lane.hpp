@@ -5,6 +5,7 @@
 #endif
 // Groups whose communicators are on one device: the first packs, the others share what it packed.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -104,9 +105,8 @@ class sending_lane {
     sending_lane(sending_lane const&) = delete;
 
     device where() const noexcept { return where_; }
-    typename runtime::stream_ref copy_stream() {
-        return seats_.front()->group().communicator().core().copy_stream();
-    }
+    /// The stream on which this lane packs its next chunk.
+    typename runtime::stream_ref copy_stream() { return lead().group().communicator().core().copy_stream(); }
     void add(sender_group<C>& group, scope_options options) {
         seats_.push_back(std::make_unique<sending_seat<C>>(group, options));
     }
@@ -117,17 +117,23 @@ class sending_lane {
 
     /// Packs once, sends to every group of the lane.
     void send_chunk(std::span<packed_member<space> const> members, packed_chunk const& chunk, operation const& op) {
-        auto& lead = *seats_.front();
-        lead.receive_foreign(op.limits);
-        auto const packed = lead.scope().pack(members, static_cast<std::size_t>(chunk.bytes), op.label);
-        lead.send(packed, op);
-        for (std::size_t i = 1; i < seats_.size(); ++i) {
-            seats_[i]->receive_foreign(op.limits);
-            seats_[i]->send(seats_[i]->scope().share(packed), op);
+        auto& first = lead();
+        first.receive_foreign(op.limits);
+        auto const packed = first.scope().pack(members, static_cast<std::size_t>(chunk.bytes), op.label);
+        first.send(packed, op);
+        for (auto& seat : seats_) {
+            if (seat.get() == &first || seat->group().failure()) continue;
+            seat->receive_foreign(op.limits);
+            seat->send(seat->scope().share(packed), op);
         }
     }
 
   private:
+    // A group that failed packs for the others no longer: its streams may be stuck.
+    sending_seat<C>& lead() {
+        auto const alive = std::ranges::find_if(seats_, [](auto const& s) { return !s->group().failure(); });
+        return alive == seats_.end() ? *seats_.front() : **alive;
+    }
     device where_;
     std::vector<std::unique_ptr<sending_seat<C>>> seats_;
 };
