@@ -3,14 +3,22 @@
 // TransferEngine (receiving) and TrainerEngine (sending): one expression an atom, and their explanations.
 
 #include <concepts>
-#include <cstdint>
 
 namespace weightcast {
 
+template <class E>
+concept has_engine_types = requires {
+    typename E::init_type;
+    typename E::update_type;
+    typename E::target_type;
+};
 template <class E, class Init>
 concept has_init = std::same_as<typename E::init_type, Init> && requires(E& e, Init const& init) { e.init(init); };
 template <class E>
 concept has_start = requires(E& e, typename E::target_type const& target) { e.start(target); };
+template <class E>
+concept has_no_format_flag = !std::same_as<typename E::target_type, bool> &&
+                             !requires(E& e, typename E::target_type const& target) { e.start(target, true); };
 template <class E, class Update>
 concept has_receive = requires(E& e, Update const& update) { e.receive(update); };
 template <class E>
@@ -34,12 +42,13 @@ concept has_shutdown = requires(E& e) { e.shutdown(); };
 /// whose start takes a format flag.
 /// Cost: receive is the payload; prepare is one small all-reduce.
 template <class E, class Init, class Update>
-concept TransferEngine = has_init<E, Init> && has_start<E> && has_receive<E, Update> && has_prepare<E> &&
-                         has_commit<E> && has_rollback<E> && has_shutdown<E>;
+concept TransferEngine = has_init<E, Init> && has_start<E> && has_no_format_flag<E> && has_receive<E, Update> &&
+                         has_prepare<E> && has_commit<E> && has_rollback<E> && has_shutdown<E>;
 
 /// A TransferEngine for the init and update types that it names itself.
 template <class E>
-concept AnyTransferEngine = TransferEngine<E, typename E::init_type, typename E::update_type>;
+concept AnyTransferEngine =
+    has_engine_types<E> && TransferEngine<E, typename E::init_type, typename E::update_type>;
 
 template <class E, class Source>
 concept has_announce = requires(E& e, Source& source, typename E::version_type const& version,
@@ -68,8 +77,9 @@ consteval bool explain_transfer_engine() {
     static_assert(requires { typename E::init_type; }, "TransferEngine: the engine needs `using init_type`");
     static_assert(has_init<E, Init>, "TransferEngine: the engine needs init(Init const&), and init_type = Init");
     static_assert(requires { typename E::target_type; }, "TransferEngine: the engine needs `using target_type`");
-    static_assert(has_start<E>,
-                  "TransferEngine: the engine needs start(target): no format flag, engines own their lifecycle");
+    static_assert(has_start<E>, "TransferEngine: the engine needs start(target)");
+    static_assert(has_no_format_flag<E>,
+                  "TransferEngine: start takes a target and no format flag: engines own their lifecycle and format");
     static_assert(has_receive<E, Update>, "TransferEngine: the engine needs receive(Update const&)");
     static_assert(has_prepare<E>, "TransferEngine: the engine needs prepare(), which ends in the vote of all ranks");
     static_assert(has_commit<E>, "TransferEngine: the engine needs commit() noexcept: it must not fail after the vote");
@@ -78,10 +88,24 @@ consteval bool explain_transfer_engine() {
     return TransferEngine<E, Init, Update>;
 }
 
+/// The same for the init and update types that E names itself: why it is no AnyTransferEngine.
+template <class E>
+consteval bool explain_transfer_engine() {
+    static_assert(has_engine_types<E>,
+                  "TransferEngine: the engine needs `using init_type`, `using update_type` and `using target_type`");
+    if constexpr (has_engine_types<E>) {
+        return explain_transfer_engine<E, typename E::init_type, typename E::update_type>();
+    }
+    return false;
+}
+
 /// Says in full sentences why E is no TrainerEngine<Init, Source>; true when it is one.
 template <class E, class Init, class Source>
 consteval bool explain_trainer_engine() {
+    static_assert(requires { typename E::init_type; }, "TrainerEngine: the engine needs `using init_type`");
     static_assert(has_init<E, Init>, "TrainerEngine: the engine needs init(Init const&), and init_type = Init");
+    static_assert(requires { typename E::target_type; }, "TrainerEngine: the engine needs `using target_type`");
+    static_assert(requires { typename E::version_type; }, "TrainerEngine: the engine needs `using version_type`");
     static_assert(has_announce<E, Source>,
                   "TrainerEngine: the engine needs announce(source, version, target): the preflight");
     static_assert(has_send<E, Source>, "TrainerEngine: the engine needs send(source): the payload");
