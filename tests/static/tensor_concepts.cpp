@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weightcast/tensor/concepts.hpp>
 #include <weightcast/tensor/dlpack.hpp>
+#include <weightcast/tensor/named_view.hpp>
 #include <weightcast/tensor/range_tensor.hpp>
 
 namespace {
@@ -188,5 +190,27 @@ static_assert(!ExtentsRange<std::vector<std::string>> && !ExtentsRange<std::int6
 
 static_assert(std::same_as<space_of<archetype const&>, host_space>);
 static_assert(std::same_as<space_of<managed_dlpack>, dynamic_space>);
+
+struct named_archetype {
+    std::string name;
+    archetype& tensor;
+};
+struct tensor_without_name {
+    archetype& tensor;
+};
+struct name_without_tensor {
+    std::string name;
+};
+struct number_as_name {
+    int name;
+    archetype& tensor;
+};
+static_assert(NamedTensor<named_archetype> && NamedHostTensor<named_archetype>);
+static_assert(NamedTensor<named_view<cuda_space>> && !NamedHostTensor<named_view<cuda_space>>);
+static_assert(NamedHostTensor<named_view<host_space>>);
+static_assert(!NamedTensor<tensor_without_name>);
+static_assert(!NamedTensor<name_without_tensor>);
+static_assert(!NamedTensor<number_as_name>);
+static_assert(!NamedTensor<std::pair<std::string, tensor_view<>>>);
 
 }  // namespace

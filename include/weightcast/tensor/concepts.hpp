@@ -5,7 +5,9 @@
 #include <concepts>
 #include <cstdint>
 #include <ranges>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <weightcast/tensor/tensor_traits.hpp>
 
@@ -85,6 +87,19 @@ tensor_view<space_of<T>> writable_view_of(T& t) {
         return {traits::mutable_data(t), traits::element_type(t), shape, traits::where(t)};
     }
 }
+
+/// A tensor with its checkpoint name: members `name` and `tensor`.
+/// Models: named_view; near-miss: a pair, whose first and second do not say what they are.
+template <class N>
+concept NamedTensor = requires(N const& n) {
+    { n.name } -> std::convertible_to<std::string_view>;
+    requires DeviceTensor<decltype(n.tensor)>;
+};
+
+/// A named tensor whose bytes the host may read.
+template <class N>
+concept NamedHostTensor =
+    NamedTensor<N> && std::same_as<space_of<decltype(std::declval<N const&>().tensor)>, host_space>;
 
 /// Says in full sentences why T is no DeviceTensor; true when it is one.
 template <class T>

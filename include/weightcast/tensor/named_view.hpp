@@ -12,7 +12,7 @@ namespace weightcast {
 template <MemorySpace Space = host_space>
 struct named_view {
     std::string_view name{};
-    const_tensor_view<Space> view{};
+    const_tensor_view<Space> tensor{};
 };
 
 }  // namespace weightcast
