@@ -3,6 +3,10 @@
 // TransferEngine (receiving) and TrainerEngine (sending): one expression an atom, and their explanations.
 
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
 
 namespace weightcast {
 
@@ -50,6 +54,35 @@ template <class E>
 concept AnyTransferEngine =
     has_engine_types<E> && TransferEngine<E, typename E::init_type, typename E::update_type>;
 
+// What a receiving engine may have beyond its lifecycle; each is used where an engine has it.
+
+/// An engine that can wait for what its trainers announce.
+/// Semantics: `next` is bounded by the engine's own limit; the update's `target()` names what it is for.
+template <class E>
+concept has_announcements = requires(E& e, typename E::update_type const& update) {
+    { e.next() } -> std::same_as<typename E::update_type>;
+    { update.target() } -> std::convertible_to<typename E::target_type>;
+};
+
+/// An engine that can answer an announcement with a refusal, so that no peer waits for this rank.
+/// Semantics: takes part in the preflight with that objection, then throws `refused_update`; nothing is
+/// written, and the group stays usable.
+template <class E>
+concept has_refusal = requires(E& e, typename E::update_type const& update, std::string const& reason) {
+    e.refuse(update, reason);
+};
+
+/// An engine that describes what its open update brought.
+template <class E, class Report>
+concept has_report = requires(E const& e, Report& report) { e.describe(report); };
+
+/// An engine whose running call can be ended from another thread.
+/// Semantics: any thread; the running call throws soon; the group has to be formed anew.
+template <class E>
+concept has_interrupt = requires(E& e) {
+    { e.interrupt() } noexcept;
+};
+
 template <class E, class Source>
 concept has_announce = requires(E& e, Source& source, typename E::version_type const& version,
                                 typename E::target_type const& target) {
@@ -70,6 +103,27 @@ concept has_acknowledged = requires(E const& e) {
 template <class E, class Init, class Source>
 concept TrainerEngine = has_init<E, Init> && has_announce<E, Source> && has_send<E, Source> && has_vote<E> &&
                         has_acknowledged<E> && has_shutdown<E>;
+
+// What a sending engine may have beyond that.
+
+/// A trainer engine that feeds groups, each of which may fail alone.
+template <class E>
+concept has_groups = requires(E const& e, std::size_t group) {
+    { e.group_count() } -> std::convertible_to<std::size_t>;
+    { e.group_name(group) } -> std::convertible_to<std::string>;
+    { e.group_size(group) } -> std::convertible_to<int>;
+    { e.failure(group) } -> std::same_as<std::exception_ptr>;
+};
+/// A trainer engine that knows how many bytes the announced update moves to one group.
+template <class E>
+concept has_wire_bytes = requires(E const& e) {
+    { e.wire_bytes() } -> std::convertible_to<std::uint64_t>;
+};
+/// A trainer engine that can tell its groups that the announced step will not come.
+template <class E>
+concept has_failure_announcement = requires(E& e, std::string const& reason) {
+    { e.announce_failure(reason) } noexcept;
+};
 
 /// Says in full sentences why E is no TransferEngine<Init, Update>; true when it is one.
 template <class E, class Init, class Update>
@@ -114,6 +168,17 @@ consteval bool explain_trainer_engine() {
                   "TrainerEngine: the engine needs acknowledged() const, returning version_type");
     static_assert(has_shutdown<E>, "TrainerEngine: the engine needs shutdown()");
     return TrainerEngine<E, Init, Source>;
+}
+
+/// Says in full sentences why E cannot serve what its trainers announce; true when it can.
+template <class E>
+consteval bool explain_announcements() {
+    static_assert(requires { typename E::update_type; }, "serving: the engine needs `using update_type`");
+    static_assert(AnyTransferEngine<E>,
+                  "serving: the engine is no TransferEngine; see explain_transfer_engine<E, Init, Update>()");
+    static_assert(has_announcements<E>,
+                  "serving: the engine needs next(), returning update_type, whose target() names the target");
+    return has_announcements<E>;
 }
 
 }  // namespace weightcast

@@ -18,7 +18,6 @@
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/model/target_id.hpp>
 #include <weightcast/model/weight_version.hpp>
-#include <weightcast/session/concepts.hpp>
 #include <weightcast/session/update_result.hpp>
 #include <weightcast/tensor/dtype.hpp>
 #include <weightcast/tensor/extents.hpp>

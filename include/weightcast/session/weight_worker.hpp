@@ -13,7 +13,6 @@
 #include <weightcast/base/error.hpp>
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/model/target_id.hpp>
-#include <weightcast/session/concepts.hpp>
 #include <weightcast/session/update_result.hpp>
 
 namespace weightcast {
