@@ -36,8 +36,12 @@ struct host_block {
 
     bool is_active() const noexcept { return bytes != 0; }
     bool is_free_on(host_stream_use stream) const noexcept { return freed_on == stream; }
-    /// The stream that it was freed on has left it.
+    /// The stream that it was freed on has left it. A yes synchronises with that stream.
     bool is_idle() const noexcept { return free_from.mark->reached(free_from.point.generation()); }
+    /// The same without an order: `hand_over` makes the next stream wait.
+    bool looks_idle() const noexcept {
+        return free_from.mark->reached_unordered(free_from.point.generation());
+    }
 
     /// From here on in the stream's order the block belongs to someone new, who gets that many bytes.
     void hand_over(std::size_t wanted, host_stream_use to, host_poison poison) const {
@@ -49,7 +53,7 @@ struct host_block {
     /// From here on in the stream's order no one may touch it.
     void take_back(host_stream_use from, host_poison poison, bool poisoned) {
         if (poisoned) {
-            from.stream->push(from.generation, fill{poison, data, capacity});
+            from.stream->push(from.generation, fill{poison, data, bytes, capacity});
             ever_poisoned = true;
         }
         free_from = from.stream->push_point(from.generation);
@@ -69,8 +73,9 @@ struct host_block {
     struct fill {
         host_poison poison;
         void* data;
-        std::size_t bytes;
-        void operator()() const noexcept { poison.poison(data, bytes); }
+        std::size_t used;  // the rest may be closed since the last time
+        std::size_t capacity;
+        void operator()() const noexcept { poison.poison(data, used, capacity); }
     };
     struct unpoison {
         host_poison poison;

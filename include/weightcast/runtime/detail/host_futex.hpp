@@ -33,9 +33,9 @@ inline void futex_wait(void const* word, std::uint32_t expected, deadline until)
               FUTEX_BITSET_MATCH_ANY);
 }
 
-/// Wakes all that sleep on the word.
-inline void futex_wake(void const* word) noexcept {
-    ::syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, nullptr, nullptr, 0);
+/// Wakes up to that many of those that sleep on the word.
+inline void futex_wake(void const* word, int sleepers = INT_MAX) noexcept {
+    ::syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, sleepers, nullptr, nullptr, 0);
 }
 
 /// Where the low 32 bits of a 64-bit word lie: futexes are 32 bits wide.

@@ -147,9 +147,11 @@ class host_memory {
         auto const& c = pool.counters();
         std::string text = "host_runtime: no " + std::to_string(bytes) + " bytes on " +
                            to_string(where) + ": " + std::to_string(c.active) +
-                           " bytes are in use and " + std::to_string(c.reserved) + " reserved";
+                           " bytes are in use, " + std::to_string(c.reserved) + " reserved, " +
+                           std::to_string(pool.free_bytes()) +
+                           " of them given back but too small or not yet left by their streams";
         if (limit != std::numeric_limits<std::size_t>::max()) {
-            text += ", of a limit of " + std::to_string(limit);
+            text += "; the limit is " + std::to_string(limit);
         }
         throw out_of_memory{text};
     }

@@ -20,9 +20,10 @@ class host_poison {
     host_poison() noexcept
         : close_{find("__asan_poison_memory_region")}, open_{find("__asan_unpoison_memory_region")} {}
 
-    void poison(void* data, std::size_t bytes) const noexcept {
-        std::memset(data, host_poison_pattern, bytes);
-        if (close_ != nullptr) close_(data, bytes);
+    /// Fills what was used and closes all of it.
+    void poison(void* data, std::size_t used, std::size_t capacity) const noexcept {
+        std::memset(data, host_poison_pattern, used);
+        if (close_ != nullptr) close_(data, capacity);
     }
     void unpoison(void* data, std::size_t bytes) const noexcept {
         if (open_ != nullptr) open_(data, bytes);

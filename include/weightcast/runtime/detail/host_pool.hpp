@@ -18,6 +18,8 @@ namespace weightcast::detail {
 class host_pool {
   public:
     memory_counters const& counters() const noexcept { return counters_; }
+    /// Reserved and given back, whether idle or not.
+    std::size_t free_bytes() const noexcept { return free_bytes_; }
 
     /// The smallest free block that fits and is at most twice as large: one that the same stream freed, else
     /// one that its stream has left. Null when there is none.
@@ -29,7 +31,7 @@ class host_pool {
         });
         auto const same = std::find_if(first, last, [&](auto* b) { return b->is_free_on(on); });
         if (same != last) return *same;
-        auto const idle = std::find_if(first, last, [&](auto* b) { return b->is_idle(); });
+        auto const idle = std::find_if(first, last, [&](auto* b) { return b->looks_idle(); });
         return idle != last ? *idle : nullptr;
     }
     /// The largest free block, if it fits at all: for a device at its limit.

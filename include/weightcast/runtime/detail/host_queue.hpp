@@ -38,11 +38,10 @@ struct alignas(64) host_node {
 
     template <class F>
     void write(F const& operation) noexcept {
-        std::array<std::uint64_t, words_of<F>> image{};
-        std::memcpy(image.data(), &operation, sizeof(F));
-        for (std::size_t i = 0; i < image.size(); ++i) {
-            payload[i].store(image[i], std::memory_order_relaxed);
-        }
+        auto const* const bytes = reinterpret_cast<std::byte const*>(&operation);
+        constexpr std::size_t whole = sizeof(F) / 8;
+        for (std::size_t i = 0; i < whole; ++i) write_word<8>(i, bytes);
+        if constexpr (sizeof(F) % 8 != 0) write_word<sizeof(F) % 8>(whole, bytes);
         run.store(&take_and_run<F>, std::memory_order_relaxed);
     }
 
@@ -50,6 +49,12 @@ struct alignas(64) host_node {
     template <class F>
     static constexpr std::size_t words_of = (sizeof(F) + 7) / 8;
 
+    template <std::size_t Bytes>
+    void write_word(std::size_t i, std::byte const* bytes) noexcept {
+        std::uint64_t image = 0;
+        std::memcpy(&image, bytes + 8 * i, Bytes);
+        payload[i].store(image, std::memory_order_relaxed);
+    }
     template <class F>
     static void take_and_run(host_node& node) noexcept {
         std::array<std::uint64_t, words_of<F>> image;

@@ -17,6 +17,7 @@
 
 #include <weightcast/base/byte_count.hpp>
 #include <weightcast/base/error.hpp>
+#include <weightcast/runtime/detail/host_delay.hpp>
 #include <weightcast/runtime/detail/host_memory.hpp>
 #include <weightcast/runtime/detail/host_stream.hpp>
 #include <weightcast/runtime/host_runtime_settings.hpp>
@@ -208,13 +209,7 @@ inline void host_state::stop() noexcept {
 }
 
 inline std::uint32_t host_stream::draw_delay(std::uint64_t number) const noexcept {
-    auto const most = state_->max_delay_us();
-    if (most == 0) return 0;
-    // splitmix64 of the seed, the stream and the operation: the same for the same program, and no state
-    std::uint64_t x = state_->delay_seed() + 0x9E3779B97F4A7C15U * (order_ * 0x100000001B3U + number);
-    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-    return static_cast<std::uint32_t>((x ^ (x >> 31U)) % (std::uint64_t{most} + 1));
+    return host_delay(state_->delay_seed(), order_, number, state_->max_delay_us());
 }
 
 }  // namespace weightcast::detail

@@ -14,6 +14,7 @@
 
 #include <weightcast/base/check.hpp>
 #include <weightcast/base/error.hpp>
+#include <weightcast/runtime/detail/host_caller_lock.hpp>
 #include <weightcast/runtime/detail/host_marks.hpp>
 #include <weightcast/runtime/detail/host_queue.hpp>
 #include <weightcast/tensor/device.hpp>
@@ -143,6 +144,7 @@ class host_stream {
         order_ = order;
         of_communicator.store(false, std::memory_order_relaxed);
         ended_ = false;
+        operations_ = 0;
         closed_ = false;
         first_ = queue_.position();
         pushed_.store(0, std::memory_order_relaxed);
@@ -175,9 +177,13 @@ class host_stream {
 
   private:
     struct reach_point {
+        host_stream* stream;
         host_mark* mark;
         std::uint64_t generation;
-        void operator()() const noexcept { mark->reach(generation); }
+        void operator()() const noexcept {
+            stream->count_operation();  // first: who has waited for the last point sees the stream done
+            mark->reach(generation);
+        }
     };
     struct await_point {
         host_stream* stream;
@@ -204,7 +210,7 @@ class host_stream {
     }
     host_mark_ring::issued push_point_locked(host_node*& sleeper) {
         auto const point = ring_.take(*marks_);
-        sleeper = push_locked(reach_point{point.mark, point.point.generation()});
+        sleeper = push_locked(reach_point{this, point.mark, point.point.generation()});
         return point;
     }
     std::uint32_t draw_delay(std::uint64_t number) const noexcept;
@@ -212,18 +218,19 @@ class host_stream {
     // --- the thread's side ---
     void run() noexcept {
         host_node* node = first_;
-        std::uint64_t done = 0;
         enter();
         while (!ended_) {
             await(*node);
             auto* const next = node->next.load(std::memory_order_relaxed);
+            auto const before = operations_;
             node->run.load(std::memory_order_relaxed)(*node);
             node = next;
-            finished_.store(++done, std::memory_order_release);
+            if (operations_ == before) count_operation();
         }
         leave();
         vacant_.store(true, std::memory_order_release);  // the last look at this object
     }
+    void count_operation() noexcept { finished_.store(++operations_, std::memory_order_release); }
     void await(host_node& node) noexcept {
         for (int i = 0; i < spins_before_sleep && !host_queue::is_ready(node); ++i) spin_pause();
         if (!host_queue::is_ready(node)) {
@@ -281,7 +288,7 @@ class host_stream {
     device where_{};
     std::uint64_t order_ = 0;
 
-    std::mutex mutex_;  // among callers
+    host_caller_lock mutex_;
     host_queue queue_;
     host_mark_ring ring_;
     std::atomic<std::uint64_t> pushed_{0};
@@ -291,6 +298,7 @@ class host_stream {
     // of the thread
     host_node* first_ = nullptr;
     bool ended_ = false;
+    std::uint64_t operations_ = 0;
     alignas(64) std::atomic<std::uint64_t> finished_{0};
     std::atomic<bool> vacant_{true};
     host_gate gate_;
