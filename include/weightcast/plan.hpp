@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Door: packing plans.
+
+#include <weightcast/plan/layer_group.hpp>
+#include <weightcast/plan/packed_chunk.hpp>
+#include <weightcast/plan/packing_options.hpp>
+#include <weightcast/plan/packing_plan.hpp>
+#include <weightcast/plan/planned_tensor.hpp>
+#include <weightcast/plan/vllm_order.hpp>
