@@ -18,7 +18,7 @@
 #include <weightcast/base/sinks.hpp>
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/engine/detail/dense_receive.hpp>
-#include <weightcast/engine/detail/joined_group.hpp>
+#include <weightcast/engine/detail/membership.hpp>
 #include <weightcast/engine/detail/tensor_digests.hpp>
 #include <weightcast/engine/engine_group.hpp>
 #include <weightcast/engine/transfer_settings.hpp>
@@ -211,7 +211,7 @@ class dense_engine {
     Target* target_;
     transfer_limits limits_;
     Progress progress_;
-    detail::joined_group<C> member_;
+    detail::membership<C> member_;
     target_type open_target_{};
     std::optional<announcement> received_;
     bool in_protocol_ = false;  // peers wait for this rank

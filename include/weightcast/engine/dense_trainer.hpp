@@ -84,7 +84,9 @@ class dense_trainer {
             detail::dense_sender<C, Source, Progress> sender{source, placements_, alive(), announced_, limits_, progress_};
             digests_ = sender.send();
         } catch (...) {
-            for (auto* g : alive()) g->fail_with(std::current_exception(), true);
+            auto const groups = alive();
+            for (auto* g : groups) g->fail_with(std::current_exception(), true);
+            for (auto* g : groups) g->settle();
             throw;
         }
     }

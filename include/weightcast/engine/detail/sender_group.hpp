@@ -24,6 +24,7 @@
 #include <weightcast/engine/transfer_settings.hpp>
 #include <weightcast/model/concepts.hpp>
 #include <weightcast/plan/announcement.hpp>
+#include <weightcast/runtime/event.hpp>
 
 namespace weightcast::detail {
 
@@ -121,6 +122,17 @@ class sender_group {
     void fail_with(std::exception_ptr why, bool abort) noexcept {
         if (!failure_) failure_ = std::move(why);
         if (abort) member_.communicator().abort();
+    }
+
+    /// Waits, within the group's grace, until an aborted group reads none of the sources any more.
+    void settle() noexcept {
+        using runtime = typename C::runtime;
+        try {
+            event<runtime> idle{};
+            runtime::record(idle.ref(), communicator().core().collective_stream());
+            static_cast<void>(runtime::wait(idle.ref(), deadline::after(communicator().grace())));
+        } catch (...) {  // the failure that led here is the one to report
+        }
     }
 
     void preflight(announcement mine, std::vector<tensor_placement> const& placements, packed_meeting& meeting,
