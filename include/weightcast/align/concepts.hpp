@@ -9,6 +9,17 @@
 
 namespace weightcast {
 
+struct already_ready;
+struct produced_anywhere;
+template <class StreamRef>
+struct produced_on;
+
+/// How a sender says when its tensors are ready: one of the three spellings, for runtime R.
+/// Models: produced_anywhere, produced_on{stream of R}, already_ready; near-miss: a stream alone.
+template <class O, class R>
+concept SourceOrder = std::same_as<O, produced_anywhere> || std::same_as<O, already_ready> ||
+                      std::same_as<O, produced_on<typename R::stream_ref>>;
+
 template <class T, class C>
 concept in_communicators_space = std::same_as<space_of<T>, typename C::runtime::space>;
 template <class T>
@@ -57,6 +68,16 @@ consteval bool explain_receivable_into() {
                       "receiving never stages");
     }
     return ReceivableInto<T, C>;
+}
+
+/// Says in full sentences why O is no order of sources for runtime R; true when it is one.
+template <class O, class R>
+consteval bool explain_source_order() {
+    static_assert(DeviceRuntime<R>, "SourceOrder: R is no DeviceRuntime; see explain_device_runtime<R>()");
+    static_assert(SourceOrder<O, R>,
+                  "SourceOrder: say produced_anywhere{deadline}, produced_on{stream} with a stream of the "
+                  "communicator's runtime, or already_ready{}");
+    return SourceOrder<O, R>;
 }
 
 }  // namespace weightcast

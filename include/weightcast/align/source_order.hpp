@@ -4,7 +4,6 @@
 
 #include <bitset>
 #include <chrono>
-#include <concepts>
 #include <string>
 
 #include <weightcast/base/deadline.hpp>
@@ -42,11 +41,6 @@ template <class StreamRef>
 readers_on<StreamRef> after(StreamRef stream) noexcept {
     return {stream};
 }
-
-/// One of the three spellings, for runtime R.
-template <class O, class R>
-concept SourceOrder = std::same_as<O, produced_anywhere> || std::same_as<O, already_ready> ||
-                      std::same_as<O, produced_on<typename R::stream_ref>>;
 
 /// The devices that one call has to wait for, each once.
 class source_devices {

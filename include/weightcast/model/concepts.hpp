@@ -14,6 +14,7 @@
 #include <weightcast/runtime/concepts.hpp>
 #include <weightcast/tensor/concepts.hpp>
 #include <weightcast/tensor/device.hpp>
+#include <weightcast/tensor/tensor_view.hpp>
 
 namespace weightcast {
 
@@ -56,6 +57,24 @@ concept has_tensor_release = requires(S& source, std::size_t index, typename R::
 /// Models: table_source, transformed_source; near-miss: a generator without metadata.
 template <class S, class R>
 concept WeightSource = DeviceRuntime<R> && has_parameters<S> && has_placements<S> && has_tensor_access<S, R>;
+
+struct parameter;
+
+template <class F>
+concept has_outputs = requires(F& transform, parameter const& input) {
+    { transform.outputs(input) } -> std::same_as<std::vector<parameter>>;
+};
+template <class F, class R>
+concept has_apply = requires(F& transform, parameter const& input, const_tensor_view<typename R::space> const& from,
+                             std::size_t k, tensor_view<typename R::space> const& to,
+                             typename R::stream_ref stream) { transform.apply(from, input, k, to, stream); };
+
+/// What makes the tensors that are sent of those that a trainer holds: one becomes n.
+/// Semantics: `outputs(parameter)` declares them ahead, from metadata alone; `apply(input, parameter, k, output,
+/// stream)` enqueues the work that writes output k on that stream, and returns.
+/// Models: any cast; near-miss: a function that returns the tensor.
+template <class F, class R>
+concept WeightTransform = DeviceRuntime<R> && has_outputs<F> && has_apply<F, R>;
 
 template <class T>
 concept has_target_space = MemorySpace<typename T::space>;
@@ -116,6 +135,17 @@ consteval bool explain_weight_source() {
     static_assert(has_tensor_access<S, R>,
                   "WeightSource: the source needs tensor(index, stream), returning {name, tensor}");
     return WeightSource<S, R>;
+}
+
+/// Says in full sentences why F is no WeightTransform for runtime R; true when it is one.
+template <class F, class R>
+consteval bool explain_weight_transform() {
+    static_assert(DeviceRuntime<R>, "WeightTransform: R is no DeviceRuntime");
+    static_assert(has_outputs<F>,
+                  "WeightTransform: the transform needs outputs(parameter), returning std::vector<parameter>");
+    static_assert(has_apply<F, R>,
+                  "WeightTransform: the transform needs apply(input, parameter, k, output, stream)");
+    return WeightTransform<F, R>;
 }
 
 /// Says in full sentences why T is no WeightTarget; true when it is one.

@@ -21,17 +21,6 @@
 
 namespace weightcast {
 
-/// A transform declares its outputs ahead, and makes one of them on the given stream.
-/// Semantics: `outputs(parameter)` depends on metadata alone; `apply(input, parameter, k, output, stream)`
-/// enqueues the work that writes output k, on that stream, and returns.
-template <class F, class R>
-concept WeightTransform = requires(F& transform, parameter const& input,
-                                   const_tensor_view<typename R::space> const& from, std::size_t k,
-                                   tensor_view<typename R::space> const& to, typename R::stream_ref stream) {
-    { transform.outputs(input) } -> std::same_as<std::vector<parameter>>;
-    transform.apply(from, input, k, to, stream);
-};
-
 /// Sends what the transform makes of the inner source's tensors, on their devices. Outputs live from
 /// `tensor` to `release`, in stream order: at most the outputs of one window are in memory at once. The inner
 /// source is asked for a tensor once for each of its outputs.
