@@ -49,10 +49,14 @@ template <class Body>
 std::vector<std::string> run_ranks(int size, Body const& body) {
     return run_ranks(local_group{size}, body);
 }
-/// On that device.
+/// On that device, or on one a rank.
 template <class Body>
 std::vector<std::string> run_ranks(int size, device where, Body const& body) {
     return run_ranks(local_group{size, {.where = {where}}}, body);
+}
+template <class Body>
+std::vector<std::string> run_ranks(int size, std::vector<device> const& where, Body const& body) {
+    return run_ranks(local_group{size, {.where = where}}, body);
 }
 
 /// What a rank's body says of a condition that must hold.

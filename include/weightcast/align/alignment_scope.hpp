@@ -73,8 +73,7 @@ class [[nodiscard]] alignment_scope {
     alignment_scope& operator=(alignment_scope const&) = delete;
     ~alignment_scope() {
         if (live_ != 0) std::terminate();  // a proof outlived its scope
-        if (slots_ == nullptr) return;
-        for (int i = 0; i < options_.slots; ++i) give_back(slots_[static_cast<std::size_t>(i)]);
+        for (int i = 0; slots_ != nullptr && i < options_.slots; ++i) end(slots_[static_cast<std::size_t>(i)]);
     }
 
     /// Proof that the tensor may be sent. Its own address where it lies on the communicator's device and is
@@ -103,13 +102,6 @@ class [[nodiscard]] alignment_scope {
     resident<C> align(T const&, Rest const&...) && {
         static_assert(detail::always_false<T>,
                       "a proof may not outlive its scope: name the alignment_scope before you align with it");
-    }
-
-    /// Throws what `align` would throw about the tensor's place; takes no slot and sends nothing.
-    /// @throws device_mismatch
-    template <Broadcastable<C> T>
-    void check(T const& tensor, operation_label const& label = {}) const& {
-        static_cast<void>(located(view_of(tensor), label));
     }
 
     /// Proof that the caller's own buffer may be received into. Strided: through a slot, unpacked when the
@@ -150,7 +142,6 @@ class [[nodiscard]] alignment_scope {
     /// A chunk to receive into. The caller unpacks from it on the unpack stream before the proof ends.
     writable_resident<C> chunk(std::size_t bytes, operation_label const& label) & {
         int const slot = take_slot(bytes, communicator_.core().collective_stream());
-        slots_[static_cast<std::size_t>(slot)].receiving = true;
         return writable_resident<C>{*this, chunk_facts(slot, bytes, label)};
     }
 
@@ -194,8 +185,8 @@ class [[nodiscard]] alignment_scope {
     struct slot_state {
         void* data = nullptr;
         std::size_t capacity = 0;
-        int users = 0;           // proofs and groups that have it, also those of other scopes
-        bool receiving = false;  // its last use ends on the unpack stream
+        int users = 0;                               // proofs and groups that have it, also those of other scopes
+        std::optional<stream_ref> filler{};          // where its memory comes from and goes back to
         std::optional<event<runtime>> idle{};        // reached when its last user is done
         std::vector<event<runtime>> borrowers{};     // reached when other groups that share it are done
         std::optional<tensor_view<space>> target{};  // strided destination to unpack into
@@ -306,7 +297,6 @@ class [[nodiscard]] alignment_scope {
         detail::check_destination(view.layout());
         facts.slot = take_slot(facts.bytes, communicator_.core().collective_stream());
         auto& slot = slots_[static_cast<std::size_t>(facts.slot)];
-        slot.receiving = true;
         slot.target = view;
         facts.data = slot.data;
         return facts;
@@ -326,17 +316,22 @@ class [[nodiscard]] alignment_scope {
                                   " slots of this scope; end one first, or give the scope more slots"};
         }
         auto& slot = slots_[static_cast<std::size_t>(found)];
+        wait_for_users(slot, filler);
+        slot.filler = filler;
         if (slot.capacity < bytes) give_back(slot);
-        if (slot.idle) runtime::stream_wait(filler, slot.idle->ref());
-        wait_for_borrowers(slot, filler);
         if (slot.data == nullptr) {
             std::size_t const size = bytes < options_.slot_bytes ? options_.slot_bytes : bytes;
             slot.data = runtime::allocate(size, communicator_.where(), filler);
             slot.capacity = size;
         }
         slot.users = 1;
-        slot.receiving = false;
         return found;
+    }
+    void end(slot_state& slot) noexcept {
+        if (slot.users != 0) std::terminate();  // a proof of another scope still has it
+        if (slot.data == nullptr) return;
+        wait_for_users(slot, *slot.filler);
+        give_back(slot);
     }
     // In turn, so that one slot is filled while another is still read.
     int find_free_slot() noexcept {
@@ -347,21 +342,21 @@ class [[nodiscard]] alignment_scope {
         }
         return -1;
     }
-    void wait_for_borrowers(slot_state& slot, stream_ref waiter) {
+    void wait_for_users(slot_state& slot, stream_ref waiter) {
+        if (slot.idle) {
+            runtime::stream_wait(waiter, slot.idle->ref());
+            communicator_.core().give_event(std::move(*slot.idle));
+            slot.idle.reset();
+        }
         for (auto& done : slot.borrowers) runtime::stream_wait(waiter, done.ref());
         slot.borrowers.clear();
     }
+    // On the stream that fills it: the next slot that this stream asks for is the same memory, without a wait.
+    // Pre: the stream waits for its users.
     void give_back(slot_state& slot) noexcept {
-        if (slot.data != nullptr) {
-            auto const last = slot.receiving ? communicator_.core().unpack_stream()
-                                             : communicator_.core().collective_stream();
-            wait_for_borrowers(slot, last);
-            runtime::deallocate(slot.data, last);
-        }
+        runtime::deallocate(slot.data, *slot.filler);
         slot.data = nullptr;
         slot.capacity = 0;
-        if (slot.idle) communicator_.core().give_event(std::move(*slot.idle));
-        slot.idle.reset();
     }
     void mark_idle(slot_state& slot, stream_ref last_user) noexcept {
         if (!slot.idle) slot.idle = communicator_.core().take_event();

@@ -9,7 +9,9 @@
 
 #include <weightcast/align/alignment_scope.hpp>
 #include <weightcast/align/concepts.hpp>
+#include <weightcast/align/located.hpp>
 #include <weightcast/align/pending.hpp>
+#include <weightcast/align/source_order.hpp>
 #include <weightcast/base/deadline.hpp>
 #include <weightcast/base/operation.hpp>
 #include <weightcast/runtime/event.hpp>
@@ -86,12 +88,14 @@ template <class C, detail::named_tensor_range Tensors, class Order = produced_an
 pending<C> broadcast_aligned(C& communicator, Tensors const& tensors, Order order = {},
                              operation const& op = {}) {
     using runtime = typename C::runtime;
-    if constexpr (std::same_as<Order, produced_anywhere>) {
-        auto const where = [](auto const& n) { return view_of(n.tensor).where(); };
-        detail::wait_for_sources<runtime>(tensors | std::views::transform(where), order.until);
+    int const ambient = runtime::current_device();
+    source_devices sources;
+    for (auto const& n : tensors) {
+        operation_label const label{op.label.where(), n.name};
+        sources.add(located<runtime>(view_of(n.tensor), ambient, label, communicator.rank()).where());
     }
+    if constexpr (std::same_as<Order, produced_anywhere>) sources.wait<runtime>(order.until);
     alignment_scope<C> scope{communicator};
-    for (auto const& n : tensors) scope.check(n.tensor, operation_label{op.label.where(), n.name});
     auto const inner = [&] {
         if constexpr (std::same_as<Order, produced_anywhere>) return already_ready{};
         else return order;

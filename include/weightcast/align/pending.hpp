@@ -46,19 +46,19 @@ class [[nodiscard]] pending {
 
     /// Returns when the bytes have left the source for good. An aborted wait counts as waited for.
     /// @throws timeout, peer_error, group_aborted  the group must be re-formed
-    void wait(deadline until) & {
+    void wait(deadline until) {
         WEIGHTCAST_EXPECTS(communicator_ != nullptr, "this pending was moved from");
         seen_ = true;
         communicator_->wait(done_->ref(), until, label_);
     }
     /// What the stream gets from now on runs after the broadcast.
-    void then(typename runtime::stream_ref stream) & {
+    void then(typename runtime::stream_ref stream) {
         WEIGHTCAST_EXPECTS(communicator_ != nullptr, "this pending was moved from");
         runtime::stream_wait(stream, done_->ref());
         seen_ = true;
     }
     /// Done already? Does not count as waited for unless it is.
-    bool ready() & {
+    bool ready() {
         WEIGHTCAST_EXPECTS(communicator_ != nullptr, "this pending was moved from");
         bool const reached = runtime::query(done_->ref());
         if (reached) seen_ = true;
