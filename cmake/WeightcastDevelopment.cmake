@@ -17,8 +17,10 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     find_program(WEIGHTCAST_CCACHE ccache)
     mark_as_advanced(WEIGHTCAST_CCACHE)
     if(WEIGHTCAST_CCACHE)
+        # Paths are hashed relative to the source tree, so that another checkout of it finds the same results.
         set(CMAKE_CXX_COMPILER_LAUNCHER
-            "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${WEIGHTCAST_CCACHE}"
+            "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+            "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=true "${WEIGHTCAST_CCACHE}"
         )
     endif()
 endif()

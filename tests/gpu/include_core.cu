@@ -6,6 +6,4 @@
 
 __global__ void nothing() {}
 
-int main() {
-    nothing<<<1, 1>>>();
-}
+int main() { nothing<<<1, 1>>>(); }
