@@ -9,4 +9,5 @@
 #include <weightcast/engine/engine_group.hpp>
 #include <weightcast/engine/engine_registry.hpp>
 #include <weightcast/engine/erased_value.hpp>
+#include <weightcast/engine/joining.hpp>
 #include <weightcast/engine/transfer_settings.hpp>

@@ -11,6 +11,7 @@
     ...what it prints, when the page shows that...
     ```
 
+Two programs that talk to each other run together: `<!-- example: engine, beside trainer -->`.
 Each ```cpp block of the page must be such an example, or say why not: `<!-- no example: reason -->`.
 Each is built against the installed package and run; it must exit 0, and print what the page says.
 """
@@ -31,8 +32,8 @@ find_package(weightcast REQUIRED COMPONENTS weightcast io gloo)
 
 
 def blocks_of(page):
-    """(examples, outputs, problems): code and text by name."""
-    examples, outputs, problems = {}, {}, []
+    """(examples, outputs, partners, problems): code, text and companion by name."""
+    examples, outputs, partners, problems = {}, {}, {}, []
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
         kind, name, language, body = match.groups()
@@ -43,6 +44,9 @@ def blocks_of(page):
         elif language == "cpp" and kind is None:
             problems.append(f"{where}: a C++ block without '<!-- example: name -->' or '<!-- no example: reason -->'")
         elif language == "cpp" and kind == "example":
+            name, _, partner = (part.strip() for part in name.partition(", beside "))
+            if partner:
+                partners[name] = partner
             if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
                 problems.append(f"{where}: '{name}' is no name for an example: a-z, 0-9 and _")
             elif name in examples:
@@ -53,7 +57,28 @@ def blocks_of(page):
             problems.append(f"{where}: '{name}' is marked as an example, but its block is no ```cpp")
     for name in outputs.keys() - examples.keys():
         problems.append(f"{page}: an output of '{name}', but no example of that name")
-    return examples, outputs, problems
+    for name, partner in partners.items():
+        if partner not in examples:
+            problems.append(f"{page}: '{name}' runs beside '{partner}', which is no example")
+    return examples, outputs, partners, problems
+
+
+def run_together(build, names, folder):
+    """[(name, exit code or None, stdout, stderr)] of programs that run at the same time."""
+    running = [
+        (name, subprocess.Popen([build / name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder))
+        for name in names
+    ]
+    results = []
+    for name, process in running:
+        try:
+            out, err = process.communicate(timeout=120)
+            results.append((name, process.returncode, out, err))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            results.append((name, None, "", ""))
+    return results
 
 
 def main():
@@ -70,13 +95,16 @@ def main():
     failures = 0
     programs = {}
     outputs = {}
+    beside = {}
     for page in options.pages:
-        examples, shown, problems = blocks_of(page)
+        examples, shown, partners, problems = blocks_of(page)
         for problem in problems:
             print(problem)
         failures += len(problems)
         for name, body in examples.items():
             programs[f"{page.stem.lower()}_{name}"] = body
+        for name, partner in partners.items():
+            beside[f"{page.stem.lower()}_{name}"] = f"{page.stem.lower()}_{partner}"
         for name, body in shown.items():
             outputs[f"{page.stem.lower()}_{name}"] = body
     print(f"{len(programs)} examples: {', '.join(programs) or 'none'}")
@@ -101,18 +129,16 @@ def main():
     if subprocess.run([options.cmake, "--build", build, "--parallel", "2", "--", "-k", "0"]).returncode:
         print("an example does not compile")
         return 1
-    for name in programs:
-        try:
-            result = subprocess.run([build / name], capture_output=True, text=True, timeout=120, cwd=options.work)
-        except subprocess.TimeoutExpired:
+    groups = [[name] + [n for n, partner in beside.items() if partner == name] for name in programs if name not in beside]
+    for name, code, out, err in (row for names in groups for row in run_together(build, names, options.work)):
+        if code is None:
             print(f"{name}: still runs after 120 s")
             failures += 1
-            continue
-        if result.returncode != 0:
-            print(f"{name}: exit {result.returncode}\n{result.stdout}{result.stderr}")
+        elif code != 0:
+            print(f"{name}: exit {code}\n{out}{err}")
             failures += 1
-        elif name in outputs and result.stdout != outputs[name]:
-            print(f"{name}: the page shows\n{outputs[name]}but it prints\n{result.stdout}")
+        elif name in outputs and out != outputs[name]:
+            print(f"{name}: the page shows\n{outputs[name]}but it prints\n{out}")
             failures += 1
         else:
             print(f"{name}: ok")
