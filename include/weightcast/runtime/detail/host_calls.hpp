@@ -25,10 +25,10 @@ inline void check_not_forked() {
 
 [[noreturn]] inline void throw_foreign_state() {
     throw contract_violation{
-        "host_runtime: this handle belongs to another copy of host_runtime's state. Two shared libraries "
-        "of this process do not see each other's weightcast symbols: export "
-        "weightcast::detail::shared_host_state from them (no version script that hides it, no "
-        "-fno-gnu-unique), or load them with RTLD_GLOBAL"};
+        "host_runtime: this handle belongs to another copy of host_runtime's state. Two object files of this "
+        "process do not see each other's symbols of weightcast: link the program with -rdynamic, export "
+        "weightcast::detail::shared_host_state from shared libraries (no version script that hides it), and "
+        "load libraries that clang built with RTLD_GLOBAL"};
 }
 inline void check_state(host_state const& of_handle, host_state const& here) {
     if (&of_handle != &here) throw_foreign_state();
