@@ -9,6 +9,7 @@
 #include <weightcast/comm/group_registry.hpp>
 #include <weightcast/comm/listen_socket.hpp>
 #include <weightcast/comm/local_communicator.hpp>
+#include <weightcast/comm/local_group.hpp>
 #include <weightcast/comm/proofs.hpp>
 #include <weightcast/comm/rank_layout.hpp>
 #include <weightcast/comm/resolve.hpp>

@@ -36,16 +36,18 @@ struct local_maker {
     std::vector<std::string> run(group_request const& request, Body body) {
         local_group const group{
             request.size, {.name = request.name, .where = request.where, .grace = request.grace}};
-        std::vector<std::string> outcomes(static_cast<std::size_t>(request.size));
+        // All join before one runs: a group may end before its last rank has come.
+        std::vector<local_communicator> ranks;
+        for (int rank = 0; rank < request.size; ++rank) ranks.push_back(group.join(rank));
+        std::vector<std::string> outcomes(ranks.size());
         std::vector<std::thread> threads;
-        for (int rank = 0; rank < request.size; ++rank) {
+        for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
             threads.emplace_back([&, rank] {
-                auto& outcome = outcomes[static_cast<std::size_t>(rank)];
+                auto c = std::move(ranks[rank]);
                 try {
-                    auto c = group.join(rank);
-                    outcome = body(c);
+                    outcomes[rank] = body(c);
                 } catch (...) {
-                    outcome = describe_exception();
+                    outcomes[rank] = describe_exception();
                 }
             });
         }

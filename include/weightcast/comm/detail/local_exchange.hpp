@@ -18,21 +18,11 @@
 
 #include <weightcast/base/deadline.hpp>
 #include <weightcast/base/error.hpp>
+#include <weightcast/comm/detail/local_end.hpp>
 #include <weightcast/comm/detail/local_operation.hpp>
 #include <weightcast/comm/detail/local_transfer.hpp>
 
 namespace weightcast::detail {
-
-/// How a group came to its end, as every rank learns it.
-struct local_end {
-    enum class reason : std::uint8_t { aborted, replaced, mismatched, timed_out, left, failed };
-    reason why = reason::aborted;
-    int by = -1;       ///< the rank that ended the group
-    int suspect = -1;  ///< the rank held responsible
-    std::string text{};
-    std::string expected{};
-    std::string actual{};
-};
 
 /// One generation of a group. Threads: any; each rank has one operation at a time.
 /// An operation has stages: all ranks arrive (and nothing moved), then each does its part and arrives again.
@@ -289,25 +279,7 @@ class local_exchange {
                             .bytes_done = mine.bytes.load(std::memory_order_relaxed)});
     }
     [[noreturn]] void throw_end(int rank, failure_facts facts) const {
-        using reason = local_end::reason;
-        auto const& end = *end_;
-        auto const group = "group '" + name_ + "': ";
-        auto const by = "rank " + std::to_string(end.by);
-        facts.suspect = end.suspect;
-        facts.expected = end.expected;
-        facts.actual = end.actual;
-        if (end.why == reason::replaced) fail<group_aborted>(group + end.text, std::move(facts));
-        if (end.why == reason::aborted) {
-            if (end.by == rank)
-                fail<group_aborted>(group + "aborted on this rank", std::move(facts));
-            if (end.suspect < 0 || end.suspect == rank) facts.suspect = end.by;
-            fail<peer_error>(group + by + " aborted the group", std::move(facts));
-        }
-        if (end.why == reason::timed_out) {
-            if (end.by == rank) fail<timeout>(group + end.text, std::move(facts));
-            fail<peer_error>(group + by + " gave up: " + end.text, std::move(facts));
-        }
-        fail<peer_error>(group + end.text, std::move(facts));
+        throw_as_seen_by(rank, *end_, name_, std::move(facts));
     }
 
     // --- bytes ---

@@ -5,12 +5,13 @@
 #endif
 // One number for all that two ranks must agree on before bytes move.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
+#include <weightcast/kernels/digest.hpp>
 #include <weightcast/plan/packed_chunk.hpp>
 #include <weightcast/plan/packing_options.hpp>
 #include <weightcast/plan/planned_tensor.hpp>
@@ -18,39 +19,38 @@
 
 namespace weightcast::detail {
 
-/// Bytes to digest: numbers as 8 little-endian bytes, texts with their length in front, so that no two
-/// different plans give the same bytes.
-class digest_text {
+/// Numbers as 8 little-endian bytes, texts with their length in front, so that no two different plans give the
+/// same bytes.
+class plan_digester {
   public:
-    digest_text& number(std::uint64_t value) {
-        for (int i = 0; i < 8; ++i) text_.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
+    plan_digester& number(std::uint64_t value) noexcept {
+        std::array<std::byte, 8> bytes{};
+        for (auto& byte : bytes) {
+            byte = static_cast<std::byte>(value & 0xffU);
+            value >>= 8U;
+        }
+        state_.update(bytes);
         return *this;
     }
-    digest_text& text(std::string_view value) {
+    plan_digester& text(std::string_view value) noexcept {
         number(value.size());
-        text_ += value;
+        state_.update(std::as_bytes(std::span{value.data(), value.size()}));
         return *this;
     }
-    std::string_view view() const noexcept { return text_; }
+    std::uint64_t value() const noexcept { return state_.value(); }
 
   private:
-    std::string text_;
+    digest_state state_;
 };
-
-/// FNV-1a.
-inline std::uint64_t digest_of(std::string_view text) noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325U;
-    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    return hash;
-}
 
 /// The ring's length is left out: each side may cycle through as many buffers as it likes. So is `contiguous`:
 /// what it decides shows in the cut.
+/// Cost: every name and member once.
 inline std::uint64_t plan_digest(std::span<planned_tensor const> tensors,
                                  packing_options const& options,
                                  std::span<packed_chunk const> chunks,
                                  std::span<direct_tensor const> direct) {
-    digest_text all;
+    plan_digester all;
     all.text(to_string(options.layout)).number(options.chunk_bytes);
     if (options.layout == packing_layout::native) {
         all.number(options.alignment).number(options.direct_from);
@@ -72,7 +72,7 @@ inline std::uint64_t plan_digest(std::span<planned_tensor const> tensors,
     }
     all.number(direct.size());
     for (auto const& whole : direct) all.number(whole.tensor);
-    return digest_of(all.view());
+    return all.value();
 }
 
 }  // namespace weightcast::detail
