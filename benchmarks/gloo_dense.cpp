@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dense update of mixed tensors over Gloo between two processes, against raw Gloo moving the same bytes.
 // One rank, driven by lines on stdin: each line runs every variant once; rank 0 prints seconds as JSON.
-//   gloo_dense RANK PORT FOLDER SIZES.json
+//   gloo_dense RANK PORT PORT FOLDER SIZES.json
 
 #include <algorithm>
 #include <cstddef>
@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/json.hpp>
@@ -29,6 +31,7 @@
 #include <weightcast/comm/gloo_communicator.hpp>
 #include <weightcast/engine/dense_engine.hpp>
 #include <weightcast/engine/dense_trainer.hpp>
+#include <weightcast/engine/joining.hpp>
 #include <weightcast/model/parameter_tables.hpp>
 #include <weightcast/model/table_source.hpp>
 #include <weightcast/session/weight_sender.hpp>
@@ -115,9 +118,7 @@ class library {
     library(int rank, std::string const& port, std::string const& name, packing_options packing,
             std::vector<std::vector<std::byte>>& tensors)
         : init_{.name = name, .at = "127.0.0.1:" + port, .rank = rank, .size = 2} {
-        communicator_factory<gloo_communicator> const factory = [](group_init const& init) {
-            return gloo_communicator::join({.name = init.name, .rank = init.rank, .size = init.size, .at = init.at});
-        };
+        auto const factory = joining<gloo_communicator>();
         for (std::size_t i = 0; i < tensors.size(); ++i) {
             extents const shape{static_cast<std::int64_t>(tensors[i].size())};
             tensor_view<> const view{tensors[i].data(), dtype::uint8, shape};
@@ -149,9 +150,9 @@ class library {
 
 int main(int, char** argv) {
     int const rank = std::atoi(argv[1]);
-    auto const sizes = read_sizes(argv[4]);
+    auto const sizes = read_sizes(argv[5]);
     std::size_t const total = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
-    raw_gloo raw{rank, argv[3], 2};
+    raw_gloo raw{rank, argv[4], 2};
     auto buffer = bench::touched(total, rank);
     auto copy = bench::touched(total, rank);
     std::vector<std::vector<std::byte>> tensors;
@@ -160,7 +161,7 @@ int main(int, char** argv) {
     packing_options all_packed;
     all_packed.direct_from = UINT64_MAX;
     library native{rank, argv[2], "native", {}, tensors};
-    library packed{rank, argv[2], "packed", all_packed, tensors};
+    library packed{rank, argv[3], "packed", all_packed, tensors};
 
     std::vector<std::pair<std::string, std::function<void()>>> const variants{
         {"raw gloo, whole", [&] { raw.whole(buffer); }},
