@@ -23,6 +23,7 @@ struct group_failure {
     phase where = phase::connect;
     std::string tensor{};
     std::uint64_t bytes_done = 0;
+    std::uint64_t collectives = 0;  ///< that the reporter had completed
     std::string text{};
 
     static constexpr std::size_t longest_tensor = 256;
@@ -30,7 +31,7 @@ struct group_failure {
 
     void write(message_writer& to) const {
         to.number(static_cast<std::uint8_t>(kind)).number(reporter).number(suspect);
-        to.number(static_cast<std::uint8_t>(where)).number(bytes_done);
+        to.number(static_cast<std::uint8_t>(where)).number(bytes_done).number(collectives);
         to.text(std::string_view{tensor}.substr(0, longest_tensor));
         to.text(std::string_view{text}.substr(0, longest_text));
     }
@@ -43,6 +44,7 @@ struct group_failure {
         read.suspect = from.number<int>();
         read.where = static_cast<phase>(from.number_below<std::uint8_t>(5, "a phase"));
         read.bytes_done = from.number<std::uint64_t>();
+        read.collectives = from.number<std::uint64_t>();
         read.tensor = from.text(longest_tensor);
         read.text = from.text(longest_text);
         return read;

@@ -34,7 +34,8 @@ namespace weightcast::detail {
 /// Called on the channel's thread. None may throw, and none may wait for the channel.
 struct channel_listener {
     std::function<void(group_failure const&)> failed{};
-    std::function<void(peer_leaving const&)> leaving{};
+    std::function<void(peer_leaving const&)> leaving{};   ///< answer with `quiet` once it is so
+    std::function<void(peer_leaving const&)> departed{};  ///< it has gone
     std::function<void()> lost{};  ///< once, when the connection ends before `close`
     /// Called whenever the thread wakes; returns when it wants to be called again.
     std::function<deadline()> tick{};
@@ -214,6 +215,9 @@ class rendezvous_channel {
         } else if (one.kind == message_kind::leaving) {
             auto const leaving = peer_leaving::read(one.payload);
             if (listener_.leaving) listener_.leaving(leaving);
+        } else if (one.kind == message_kind::departed) {
+            auto const departed = peer_leaving::read(one.payload);
+            if (listener_.departed) listener_.departed(departed);
         } else {
             std::lock_guard const lock{mutex_};
             auto const found = answers_.find(one.request);

@@ -27,6 +27,8 @@ struct group_seat {
     status_report status{};
     bool left = false;
     std::optional<std::uint32_t> leave_request{};
+    leave_account account{};  ///< of one that left
+    bool departed = false;    ///< and the others know
     std::set<int> unheard{};  ///< ranks that have yet to say that nothing of this one is under way
 };
 

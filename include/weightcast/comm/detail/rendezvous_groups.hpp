@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,7 +103,7 @@ class rendezvous_groups {
         if (seat.status.waiting && seat.status.collective) compare_operations(group, place->rank);
     }
 
-    void leave(connection_id from, std::uint32_t request, leave_account const& account) {
+    void leave(connection_id from, std::uint32_t request, leave_account account) {
         auto const place = place_of(from);
         if (!place || !place->group->complete) {
             return answer_no(from, request, "only a rank of a complete group can leave it");
@@ -117,14 +118,8 @@ class rendezvous_groups {
         seat.status = {};
         if (group.failure) return tell_(from, message_kind::done, request, {});
         seat.leave_request = request;
-        for (int other = 0; other < group.size(); ++other) {
-            auto const index = static_cast<std::size_t>(other);
-            if (other == place->rank || group.seats[index].connection == 0) continue;
-            seat.unheard.insert(other);
-            peer_leaving const told{place->rank, account.collectives, account.sent[index],
-                                    account.received[index]};
-            tell_(group.seats[index].connection, message_kind::leaving, 0, told.bytes());
-        }
+        seat.account = std::move(account);
+        seat.unheard = tell_others(group, place->rank, message_kind::leaving);
         for (auto& [name, open] : group.barriers)
             refuse_barrier(group, open, left_text(seat, place->rank));
         group.barriers.clear();
@@ -155,6 +150,7 @@ class rendezvous_groups {
                         ") was lost: its process ended or its connection broke";
             fail(*group, std::move(lost));
         }
+        depart(*group, rank);
         for (int other = 0; other < group->size(); ++other) {
             group->seat(other).unheard.erase(rank);
             settle_leave(*group, other);
@@ -357,9 +353,30 @@ class rendezvous_groups {
     }
     void settle_leave(rendezvous_group& group, int rank) {
         auto& seat = group.seat(rank);
-        if (!seat.leave_request || !seat.unheard.empty() || seat.connection == 0) return;
-        tell_(seat.connection, message_kind::done, *std::exchange(seat.leave_request, std::nullopt),
-              {});
+        if (!seat.leave_request || !seat.unheard.empty()) return;
+        depart(group, rank);
+        auto const request = *std::exchange(seat.leave_request, std::nullopt);
+        if (seat.connection != 0) tell_(seat.connection, message_kind::done, request, {});
+    }
+    /// From here on, what others still want of that rank will not come.
+    void depart(rendezvous_group& group, int rank) {
+        auto& seat = group.seat(rank);
+        if (group.failure || !seat.left || std::exchange(seat.departed, true)) return;
+        tell_others(group, rank, message_kind::departed);
+    }
+    /// A leaving rank's account, to each other rank its own part; returns those who are there.
+    std::set<int> tell_others(rendezvous_group& group, int rank, message_kind kind) {
+        auto const& account = group.seat(rank).account;
+        std::set<int> told;
+        for (int other = 0; other < group.size(); ++other) {
+            auto const index = static_cast<std::size_t>(other);
+            if (other == rank || group.seats[index].connection == 0) continue;
+            told.insert(other);
+            peer_leaving const part{rank, account.collectives, account.sent[index],
+                                    account.received[index]};
+            tell_(group.seats[index].connection, kind, 0, part.bytes());
+        }
+        return told;
     }
     /// Two ranks that are stuck in different operations at one position will never meet.
     void compare_operations(rendezvous_group& group, int rank) {

@@ -52,9 +52,11 @@ class rendezvous_loop {
     listen_socket const& listener() const noexcept { return listener_; }
 
     void run() noexcept {
-        while (!stopping_.load(std::memory_order_acquire)) {
+        for (bool last = false; !last;) {
+            last =
+                stopping_.load(std::memory_order_acquire);  // what was sent before is still taken
             try {
-                turn();
+                turn(last);
             } catch (std::exception const& problem) {
                 log_line(std::string{"rendezvous server: "} + problem.what());
             }
@@ -72,9 +74,9 @@ class rendezvous_loop {
   private:
     using connection_id = std::uint64_t;
 
-    void turn() {
+    void turn(bool last) {
         auto const now = deadline::clock::now();
-        bool const accepts = now >= accept_again_;
+        bool const accepts = !last && now >= accept_again_;
         std::vector<pollfd> fds{{wake_.descriptor(), POLLIN, 0}};
         fds.push_back({accepts ? listener_.descriptor() : -1, POLLIN, 0});
         std::vector<connection_id> ids;
@@ -83,7 +85,7 @@ class rendezvous_loop {
             fds.push_back({one.descriptor(), events, 0});
             ids.push_back(id);
         }
-        ::poll(fds.data(), fds.size(), wake_at(accepts).remaining_ms());
+        ::poll(fds.data(), fds.size(), last ? 0 : wake_at(accepts).remaining_ms());
         if (fds[0].revents != 0) wake_.clear();
         for (std::size_t i = 0; i < ids.size(); ++i) serve(ids[i], fds[i + 2].revents);
         if (fds[1].revents != 0) accept_all();  // after the ends of old connections were seen

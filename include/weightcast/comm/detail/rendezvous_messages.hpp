@@ -40,7 +40,8 @@ enum class message_kind : std::uint8_t {
     late = 66,
     // told without a request
     failed = 96,
-    leaving = 97,
+    leaving = 97,   ///< a rank wants to go: say when nothing of it is under way any more
+    departed = 98,  ///< it has gone
 };
 
 /// Bounds on what anybody may send; checked before anything is allocated.
