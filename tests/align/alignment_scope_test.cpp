@@ -39,6 +39,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_on_the_groups_device_is_sent_from_its_own_address)
         BOOST_TEST_CONTEXT(where) {
             placed_bytes const memory{where, 1000, 1};
             auto group = lone(where);
+            settled const group_done{group};
             auto const before = runtime::memory(where);
             scope_type scope{group};
             auto const proof = scope.align(memory.view());
@@ -59,6 +60,7 @@ BOOST_AUTO_TEST_CASE(a_mismatched_tensor_is_staged_on_the_groups_device) {
         BOOST_TEST_CONTEXT(from << " to " << to) {
             placed_bytes const memory{from, 1000, 2};
             auto group = lone(to);
+            settled const group_done{group};
             auto const before = active(to);
             {
                 scope_type scope{group};
@@ -78,6 +80,7 @@ BOOST_AUTO_TEST_CASE(a_mismatched_tensor_is_staged_on_the_groups_device) {
 BOOST_AUTO_TEST_CASE(ordinary_memory_is_resident_for_a_group_on_cpu) {
     std::vector<float> const weights(100, 1.0F);
     auto group = lone(cpu_device);
+    settled const group_done{group};
     scope_type scope{group};
     BOOST_TEST(scope.align(weights).data() == weights.data());
     std::vector<float> target(100);
@@ -95,6 +98,7 @@ BOOST_AUTO_TEST_CASE(strided_tensors_are_packed) {
     };
     for (auto const to : {host0, host1, cpu_device}) {
         auto group = lone(to);
+        settled const group_done{group};
         scope_type scope{group};
         for (auto const& tensor : strided) {
             BOOST_TEST_CONTEXT(to_string(tensor.shape()) << " on " << to) {
@@ -110,6 +114,7 @@ BOOST_AUTO_TEST_CASE(strided_tensors_are_packed) {
 BOOST_AUTO_TEST_CASE(a_tensor_with_one_row_of_any_stride_is_resident) {
     placed_bytes const memory{host0, 64, 3};
     auto group = lone(host0);
+    settled const group_done{group};
     scope_type scope{group};
     BOOST_TEST(!scope.align(memory.view(dtype::float32, {1, 16}, {1234, 1})).staged());
     BOOST_TEST(!scope.align(memory.view(dtype::float32, {})).staged());
@@ -117,6 +122,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_with_one_row_of_any_stride_is_resident) {
 
 BOOST_AUTO_TEST_CASE(tensors_without_bytes_need_no_slot) {
     auto group = lone(host1);
+    settled const group_done{group};
     scope_type scope{group, {.slots = 1}};
     tensor_view<> empty{nullptr, dtype::float32, {3, 0, 2}, host0};
     auto const first = scope.align(empty);
@@ -131,6 +137,7 @@ BOOST_AUTO_TEST_CASE(tensors_without_bytes_need_no_slot) {
 BOOST_AUTO_TEST_CASE(slots_are_bounded_and_grow_to_their_largest_tensor) {
     placed_bytes const memory{host0, 10'000, 4};
     auto group = lone(host1);
+    settled const group_done{group};
     auto const part = [&](std::int64_t bytes) { return tensor_view<>{memory.data(), dtype::uint8, {bytes}, host0}; };
     {
         scope_type scope{group, {.slots = 2}};
@@ -156,6 +163,7 @@ BOOST_AUTO_TEST_CASE(slots_are_bounded_and_grow_to_their_largest_tensor) {
 BOOST_AUTO_TEST_CASE(more_live_proofs_than_slots_are_refused) {
     placed_bytes const memory{host0, 100, 5};
     auto group = lone(host1);
+    settled const group_done{group};
     scope_type scope{group, {.slots = 2}};
     auto const first = scope.align(memory.view());
     {
@@ -170,6 +178,7 @@ BOOST_AUTO_TEST_CASE(more_live_proofs_than_slots_are_refused) {
 
 BOOST_AUTO_TEST_CASE(a_number_of_slots_out_of_range_is_refused) {
     auto group = lone(host1);
+    settled const group_done{group};
     for (int const slots : {0, -1, 9, 1000}) {
         BOOST_CHECK_EXCEPTION((scope_type{group, {.slots = slots}}), bad_argument,
                               says({"from 1 to 8 slots", std::to_string(slots)}));
@@ -181,6 +190,7 @@ BOOST_AUTO_TEST_CASE(a_number_of_slots_out_of_range_is_refused) {
 BOOST_AUTO_TEST_CASE(receiving_goes_into_the_callers_own_buffer) {
     placed_bytes memory{host1, 1000, 6};
     auto group = lone(host1);
+    settled const group_done{group};
     auto const before = runtime::memory(host1);
     scope_type scope{group};
     auto view = memory.view();
@@ -201,6 +211,7 @@ BOOST_AUTO_TEST_CASE(receiving_never_stages_across_devices) {
     for (auto [where, buffer] : {way{host1, on0.view()}, way{host1, writable_view_of(ordinary)},
                                  way{cpu_device, on1.view()}}) {
         auto group = lone(where);
+        settled const group_done{group};
         scope_type scope{group};
         try {
             static_cast<void>(scope.require(buffer, {phase::payload, "layers.0.w"}));
@@ -248,6 +259,7 @@ BOOST_AUTO_TEST_CASE(a_strided_destination_is_unpacked_from_a_slot) {
 BOOST_AUTO_TEST_CASE(a_strided_destination_that_received_nothing_is_left_alone) {
     placed_bytes memory{host1, contents(400, std::byte{0x55})};
     auto group = lone(host1);
+    settled const group_done{group};
     {
         scope_type scope{group};
         auto view = memory.view(dtype::int32, {5, 3}, {17, 2});
@@ -261,6 +273,7 @@ BOOST_AUTO_TEST_CASE(a_strided_destination_that_received_nothing_is_left_alone) 
 BOOST_AUTO_TEST_CASE(a_destination_whose_elements_overlap_is_refused_before_anything_moves) {
     placed_bytes memory{host1, 400, 9};
     auto group = lone(host1);
+    settled const group_done{group};
     scope_type scope{group};
     auto overlapping = memory.view(dtype::int32, {4, 4}, {2, 1});
     BOOST_CHECK_EXCEPTION(static_cast<void>(scope.require(overlapping, {phase::payload, "w"})), bad_argument,
@@ -306,6 +319,7 @@ BOOST_AUTO_TEST_CASE(a_pointer_that_is_not_where_the_tensor_says_is_refused) {
     placed_bytes const on0{host0, 100, 12};
     contents ordinary(100);
     auto group = lone(host1);
+    settled const group_done{group};
     scope_type scope{group};
     auto const refuse = [&](tensor_view<> lie, std::string const& said, std::string const& actual) {
         BOOST_CHECK_EXCEPTION(static_cast<void>(scope.align(lie, {}, {phase::payload, "w"})), device_mismatch,
@@ -326,6 +340,7 @@ BOOST_AUTO_TEST_CASE(a_pointer_that_is_not_where_the_tensor_says_is_refused) {
 BOOST_AUTO_TEST_CASE(a_tensor_of_another_kind_of_device_is_refused) {
     contents ordinary(100);
     auto group = lone(host1);
+    settled const group_done{group};
     scope_type scope{group};
     tensor_view<> foreign{ordinary.data(), dtype::uint8, {100}, device{device_kind::cuda, 1}};
     BOOST_CHECK_EXCEPTION(static_cast<void>(scope.align(foreign)), device_mismatch, says({"kind host", "cuda:1"}));
@@ -338,6 +353,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_that_cannot_be_aligned_leaves_the_scope_usable) {
     contents ordinary(100);
     placed_bytes const good{host0, 100, 14};
     auto group = lone(host1);
+    settled const group_done{group};
     scope_type scope{group, {.slots = 1}};
     for (int i = 0; i < 3; ++i) {
         BOOST_CHECK_THROW(static_cast<void>(scope.align(tensor_view<>{ordinary.data(), dtype::uint8, {100}, host1})),
@@ -352,6 +368,7 @@ BOOST_AUTO_TEST_CASE(each_source_device_is_waited_for_and_no_other) {
     placed_bytes const on0{host0, 100, 15};
     contents ordinary(100);
     auto group = lone(host1);
+    settled const group_done{group};
     auto const counts = [] {
         std::vector<std::uint64_t> all;
         for (int i = 0; i < runtime::device_count(); ++i) all.push_back(runtime::device_wait_count(i));
@@ -371,7 +388,9 @@ BOOST_AUTO_TEST_CASE(each_source_device_is_waited_for_and_no_other) {
 BOOST_AUTO_TEST_CASE(communicators_own_streams_are_never_waited_for) {
     placed_bytes const memory{host1, 100, 16};
     auto busy = lone(host1);
+    settled const busy_done{busy};
     auto group = lone(host1);
+    settled const group_done{group};
     stream_blocker<runtime> const collective{busy.core().collective_stream()};
     stream_blocker<runtime> const copying{busy.core().copy_stream()};
     stream_blocker<runtime> const unpacking{busy.core().unpack_stream()};
@@ -383,6 +402,7 @@ BOOST_AUTO_TEST_CASE(communicators_own_streams_are_never_waited_for) {
 BOOST_AUTO_TEST_CASE(a_source_device_that_stays_busy_is_a_timeout_that_names_the_remedy) {
     placed_bytes const memory{host0, 100, 17};
     auto group = lone(host1);
+    settled const group_done{group};
     scope_type scope{group};
     stream_blocker<runtime> blocker{memory.stream()};
     BOOST_CHECK_EXCEPTION(static_cast<void>(scope.align(memory.view(), produced_anywhere{at_once()})), timeout,
@@ -400,6 +420,7 @@ BOOST_AUTO_TEST_CASE(produced_on_orders_without_waiting) {
             auto const new_bytes = pattern(5000, 18);
             placed_bytes memory{from, contents(5000)};
             auto group = lone(host1);
+            settled const group_done{group};
             stream_blocker<runtime> blocker{memory.stream()};
             runtime::copy(memory.data(), from, new_bytes.data(), cpu_device, 5000, memory.stream());
             scope_type scope{group};
@@ -418,6 +439,7 @@ BOOST_AUTO_TEST_CASE(work_is_on_streams_of_the_groups_device_and_the_callers_dev
     for (int const ambient : {0, 1, 2}) {
         runtime::set_current_device(ambient);
         auto group = lone(host1);
+        settled const group_done{group};
         BOOST_TEST(runtime::device_of(group.core().collective_stream()) == host1);
         BOOST_TEST(runtime::device_of(group.core().copy_stream()) == host1);
         BOOST_TEST(runtime::device_of(group.core().unpack_stream()) == host1);
@@ -436,6 +458,7 @@ BOOST_AUTO_TEST_CASE(work_is_on_streams_of_the_groups_device_and_the_callers_dev
         BOOST_CHECK_THROW((scope_type{group, {.slots = 0}}), bad_argument);
         BOOST_TEST(runtime::current_device() == ambient);
         auto on_cpu = lone(cpu_device);
+        settled const on_cpu_done{on_cpu};
         scope_type const scope{on_cpu};
         BOOST_TEST(runtime::current_device() == ambient);  // `cpu` is no device to make current
     }
@@ -445,6 +468,7 @@ BOOST_AUTO_TEST_CASE(work_is_on_streams_of_the_groups_device_and_the_callers_dev
 BOOST_AUTO_TEST_CASE(a_scope_belongs_to_one_thread) {
     placed_bytes const memory{host0, 100, 20};
     auto group = lone(host1);
+    settled const group_done{group};
     scope_type scope{group};
     std::string said;
     std::jthread{[&] {
@@ -460,7 +484,9 @@ BOOST_AUTO_TEST_CASE(a_scope_belongs_to_one_thread) {
 BOOST_AUTO_TEST_CASE(a_proof_is_good_for_its_own_communicator_only) {
     placed_bytes memory{host1, 100, 21};
     auto first = lone(host1);
+    settled const first_done{first};
     auto second = lone(host1);
+    settled const second_done{second};
     scope_type scope{first};
     auto view = memory.view();
     BOOST_CHECK_EXCEPTION(second.broadcast_from(scope.align(view)), contract_violation, says("another communicator"));
@@ -476,8 +502,11 @@ BOOST_AUTO_TEST_CASE(a_proof_is_good_for_its_own_communicator_only) {
 BOOST_AUTO_TEST_CASE(a_staged_tensor_is_shared_between_groups_on_one_device) {
     placed_bytes const memory{host0, 3000, 22};
     auto first = lone(host1);
+    settled const first_done{first};
     auto second = lone(host1);
+    settled const second_done{second};
     auto third = lone(host1);
+    settled const third_done{third};
     {
         scope_type owner{first, {.slots = 1}};
         scope_type borrower{second, {.slots = 1}};
@@ -506,6 +535,7 @@ BOOST_AUTO_TEST_CASE(a_shared_slot_is_not_filled_again_before_every_group_has_re
             local_group const two{2, {.where = {host1}}};
             auto owner_group = one.join(0);
             auto middle_group = lone(host1);
+            settled const middle_group_done{middle_group};
             return run_ranks(two, [&](group_type& c) -> std::string {
                 if (c.rank() == 1) {  // late, so that the bytes are read long after they were staged
                     std::this_thread::sleep_for(std::chrono::milliseconds{50});
@@ -543,7 +573,9 @@ BOOST_AUTO_TEST_CASE(a_share_of_a_resident_tensor_keeps_the_order_after_its_prod
     auto const new_bytes = pattern(5000, 25);
     placed_bytes memory{host1, contents(5000)};
     auto first = lone(host1);
+    settled const first_done{first};
     auto second = lone(host1);
+    settled const second_done{second};
     stream_blocker<runtime> blocker{memory.stream()};
     runtime::copy(memory.data(), host1, new_bytes.data(), cpu_device, 5000, memory.stream());
     scope_type owner{first};
@@ -561,7 +593,9 @@ BOOST_AUTO_TEST_CASE(a_share_of_a_resident_tensor_keeps_the_order_after_its_prod
 BOOST_AUTO_TEST_CASE(a_proof_of_another_device_is_not_shared) {
     placed_bytes const memory{host0, 100, 26};
     auto first = lone(host1);
+    settled const first_done{first};
     auto second = lone(host2);
+    settled const second_done{second};
     scope_type owner{first};
     auto const original = owner.align(memory.view());
     scope_type borrower{second};
@@ -574,6 +608,7 @@ BOOST_AUTO_TEST_CASE(members_are_packed_where_the_chunk_says) {
     placed_bytes const on0{host0, 500, 27};
     placed_bytes const on1{host1, 800, 28};
     auto group = lone(host1);
+    settled const group_done{group};
     scope_type scope{group, {.slots = 1}};
     auto const strided = on1.view(dtype::int16, {10, 3}, {17, 2});
     std::vector<packed_member<host_space>> const members{
@@ -591,6 +626,7 @@ BOOST_AUTO_TEST_CASE(a_member_that_cannot_be_packed_gives_its_slot_back) {
     placed_bytes const good{host0, 500, 29};
     contents gone(500);
     auto group = lone(host1);
+    settled const group_done{group};
     std::vector<packed_member<host_space>> const members{
         {good.view(), 0, 500, 0}, {tensor_view<>{gone.data(), dtype::uint8, {500}, host0}, 0, 600, 500}};
     void* const freed = [] {

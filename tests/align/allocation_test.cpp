@@ -54,6 +54,7 @@ BOOST_AUTO_TEST_CASE(a_scope_over_a_resident_tensor_allocates_nothing) {
         BOOST_TEST_CONTEXT(where) {
             placed_bytes const memory{where, 1000, 1};
             auto group = local_group{1, {.where = {where}}}.join(0);
+            settled const group_done{group};
             auto const op = patiently();
             BOOST_TEST(allocations_of(group, [&] {
                            alignment_scope<local_communicator> scope{group};
@@ -71,6 +72,7 @@ BOOST_AUTO_TEST_CASE(a_scope_over_a_resident_tensor_allocates_nothing) {
 BOOST_AUTO_TEST_CASE(broadcast_aligned_and_its_pending_allocate_nothing) {
     placed_bytes const memory{host1, 1000, 2};
     auto group = local_group{1, {.where = {host1}}}.join(0);
+    settled const group_done{group};
     auto const op = patiently();
     weightcast::stream<runtime> const producer{host1};
     BOOST_TEST(allocations_of(group, [&] {
@@ -87,6 +89,7 @@ BOOST_AUTO_TEST_CASE(broadcast_aligned_and_its_pending_allocate_nothing) {
 BOOST_AUTO_TEST_CASE(a_mismatched_tensor_allocates_nothing_once_its_slot_is_there) {
     placed_bytes const memory{host0, 1000, 3};
     auto group = local_group{1, {.where = {host1}}}.join(0);
+    settled const group_done{group};
     auto const op = patiently();
     alignment_scope<local_communicator> scope{group};
     BOOST_TEST(allocations_of(group, [&] {

@@ -161,6 +161,7 @@ BOOST_AUTO_TEST_CASE(many_tensors_wait_for_each_unique_source_device_once) {
     auto list = first.list();
     for (auto const& n : second.list()) list.push_back(n);
     auto group = local_group{1, {.where = {host1}}}.join(0);
+    settled const group_done{group};
     auto expected = wait_counts();
     broadcast_aligned(group, list, anywhere(), patiently()).wait(soon());
     for (std::size_t i : {0U, 1U, 2U}) ++expected[i];
@@ -229,6 +230,7 @@ BOOST_AUTO_TEST_CASE(a_thread_on_another_device_sends_and_stays_there) {
 BOOST_AUTO_TEST_CASE(an_exception_restores_the_callers_device_too) {
     contents ordinary(100);
     auto group = local_group{1, {.where = {host1}}}.join(0);
+    settled const group_done{group};
     runtime::set_current_device(2);
     tensor_view<> const lie{ordinary.data(), dtype::uint8, {100}, host0};
     BOOST_CHECK_THROW(static_cast<void>(broadcast_aligned(group, lie, anywhere(), patiently())), device_mismatch);
@@ -317,6 +319,7 @@ BOOST_AUTO_TEST_CASE(staging_of_a_failed_group_is_given_back) {
         BOOST_CHECK_THROW(sent.wait(soon()), group_aborted);
         BOOST_CHECK_THROW(static_cast<void>(broadcast_aligned(group, memory.view(), anywhere(), patiently())), error);
         BOOST_TEST(runtime::memory(host1).active == 0U);
+        settle(group.core().copy_stream());
     }
     runtime::trim(host1);
     BOOST_TEST(runtime::memory(host1).reserved == 0U);

@@ -138,6 +138,7 @@ BOOST_AUTO_TEST_CASE(one_dropped_while_outstanding_aborts_the_group_and_is_a_vio
 BOOST_AUTO_TEST_CASE(one_dropped_when_its_work_is_done_is_a_violation_and_the_group_lives) {
     counted_violations const counted;
     auto group = local_group{1, {.where = {host1}}}.join(0);
+    settled const group_done{group};
     placed_bytes const memory{host1, 1000, 1};
     {
         auto const sent = broadcast_aligned(group, memory.view(), already_ready{}, patiently());
@@ -152,6 +153,7 @@ BOOST_AUTO_TEST_CASE(one_dropped_when_its_work_is_done_is_a_violation_and_the_gr
 BOOST_AUTO_TEST_CASE(one_moved_from_has_nothing_to_wait_for) {
     counted_violations const counted;
     auto group = local_group{1, {.where = {host1}}}.join(0);
+    settled const group_done{group};
     placed_bytes const memory{host1, 1000, 1};
     weightcast::stream<runtime> const stream{host1};
     {

@@ -58,6 +58,7 @@ BOOST_AUTO_TEST_CASE(a_group_keeps_its_slots_until_submit) {
     auto const first = placed_bytes{host0, 500, 1};
     auto const second = placed_bytes{host0, 500, 2};
     auto group_ranks = local_group{1, {.where = {host1}}}.join(0);
+    settled const group_ranks_done{group_ranks};
     scope_type scope{group_ranks, {.slots = 2}};
     auto group = scope.send_group(patiently());
     group.add(scope.align(first.view()));
@@ -137,6 +138,7 @@ BOOST_AUTO_TEST_CASE(a_group_left_without_submit_moves_nothing_and_gives_its_slo
     auto const memory = placed_bytes{host0, 500, 30};
     placed_bytes target{host1, contents(500, std::byte{0x77})};
     auto ranks = local_group{1, {.where = {host1}}}.join(0);
+    settled const ranks_done{ranks};
     {
         scope_type scope{ranks, {.slots = 1}};
         for (int i = 0; i < 3; ++i) {
@@ -167,7 +169,9 @@ BOOST_AUTO_TEST_CASE(an_empty_group_is_no_operation) {
 BOOST_AUTO_TEST_CASE(what_a_group_refuses) {
     auto const memory = placed_bytes{host1, 500, 40};
     auto first = local_group{1, {.where = {host1}}}.join(0);
+    settled const first_done{first};
     auto second = local_group{1, {.where = {host1}}}.join(0);
+    settled const second_done{second};
     scope_type scope{first};
     scope_type foreign{second};
     auto group = scope.send_group(patiently());
@@ -188,6 +192,7 @@ BOOST_AUTO_TEST_CASE(what_a_group_refuses) {
 BOOST_AUTO_TEST_CASE(a_root_that_is_no_rank_is_refused_and_the_group_stays_usable) {
     placed_bytes target{host1, 500, 50};
     auto ranks = local_group{1, {.where = {host1}}}.join(0);
+    settled const ranks_done{ranks};
     scope_type scope{ranks, {.slots = 1}};
     auto strided = target.view(dtype::int32, {5, 3}, {17, 2});
     for (int const root : {-1, 1, 100}) {

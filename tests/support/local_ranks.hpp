@@ -134,4 +134,20 @@ inline void settle(host_stream_ref stream) {
     if (!runtime::wait(stream, soon())) throw timeout{"a stream of the test did not come to its end"};
 }
 
+/// At its end, all streams of a communicator are done with what tests lent them.
+template <Communicator C>
+class settled {
+  public:
+    explicit settled(C& communicator) : communicator_{communicator} {}
+    settled(settled&&) = delete;
+    ~settled() {
+        settle(communicator_.core().copy_stream());
+        settle(communicator_.core().collective_stream());
+        settle(communicator_.core().unpack_stream());
+    }
+
+  private:
+    C& communicator_;
+};
+
 }  // namespace weightcast::test

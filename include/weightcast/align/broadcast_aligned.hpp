@@ -9,12 +9,12 @@
 
 #include <weightcast/align/alignment_scope.hpp>
 #include <weightcast/align/concepts.hpp>
+#include <weightcast/align/detail/settle.hpp>
 #include <weightcast/align/located.hpp>
 #include <weightcast/align/pending.hpp>
 #include <weightcast/align/source_order.hpp>
 #include <weightcast/base/deadline.hpp>
 #include <weightcast/base/operation.hpp>
-#include <weightcast/runtime/event.hpp>
 
 namespace weightcast {
 
@@ -48,14 +48,9 @@ void wait_for_sources(std::ranges::input_range auto const& devices, deadline unt
 /// the sources.
 template <class C>
 void abandon_broadcasts(C& communicator) noexcept {
-    using runtime = typename C::runtime;
     if (!communicator.outstanding()) return;
     communicator.abort();
-    try {
-        event<runtime> const over{communicator.core().collective_stream()};
-        static_cast<void>(over.wait(deadline::after(communicator.grace())));
-    } catch (...) {  // unproven: the failure that led here is thrown on
-    }
+    static_cast<void>(settle(communicator));
 }
 }  // namespace detail
 

@@ -5,6 +5,7 @@
 #endif
 // The receiving side of dense updates: whole tensors, packed or direct, checked before anything is written.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -18,6 +19,7 @@
 #include <weightcast/base/sinks.hpp>
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/engine/detail/dense_receive.hpp>
+#include <weightcast/engine/detail/destinations.hpp>
 #include <weightcast/engine/detail/membership.hpp>
 #include <weightcast/engine/detail/tensor_digests.hpp>
 #include <weightcast/engine/engine_group.hpp>
@@ -59,11 +61,13 @@ class dense_engine {
     /// @throws timeout, peer_error, bad_argument  nothing is joined
     void init(init_type const& init) {
         if constexpr (has_remembered_metadata<Target>) target_->forget();
+        in_protocol_ = false;
         member_.join(factory_, init);
     }
 
     /// Waits for the trainers' next update: no transfer, bounded by `limits.announcement`.
-    /// @throws timeout     none came; @throws peer_error  a trainer is gone, or said that it failed
+    /// @throws refused_update       a trainer said that it failed first: the group is usable, call `next` again
+    /// @throws timeout, peer_error  none came, or a trainer is gone: form the group anew
     update_type next() {
         auto const expected = member().next_epoch();  // announcements that end in an error count too
         auto all = member().exchange(std::nullopt, limits_.waiting(), limits_.operations());
@@ -71,6 +75,7 @@ class dense_engine {
             all.objection = "announcement " + std::to_string(all.merged.epoch) + " came where " +
                             std::to_string(expected) + " was expected";
         }
+        in_protocol_ = true;
         return {std::move(all.merged), std::move(all.objection)};
     }
 
@@ -80,6 +85,7 @@ class dense_engine {
         target_->begin_update(target);
         open_target_ = target;
         received_.reset();
+        local_failure_.reset();
     }
 
     /// Answers the announced update with an objection instead of receiving it.
@@ -99,20 +105,21 @@ class dense_engine {
         auto const limits = limits_.operations(update.announced.shared);
         in_protocol_ = true;
         received_ = update.announced;
-        receiver_type receiver{m.communicator(), *target_, progress_};
-        agree(objection_to(update, receiver), limits, phase::preflight);
+        std::vector<tensor_view<space>> destinations;
+        agree(objection_to(update, destinations), limits, phase::preflight);
         m.agree_on_packed(*received_, limits, [](auto&) {});
-        target_->mark_writing(open_target_);
-        receiver.receive(*received_, limits);
+        auto const has_bytes = [](auto const& p) { return p.bytes() != 0; };
+        if (std::ranges::any_of(received_->parameters, has_bytes)) target_->mark_writing(open_target_);
+        local_failure_ = detail::receive_dense(m.communicator(), *received_, destinations, limits, progress_);
     }
 
-    /// The vote of all ranks. @throws refused_update  some rank voted no: roll back; the group is usable
+    /// The vote of all ranks. A failure of this rank alone in the payload is its no.
+    /// @throws refused_update  some rank voted no: roll back; the group is usable
     void prepare() {
         WEIGHTCAST_EXPECTS(received_.has_value(), "prepare: nothing was received in this update");
-        auto const limits = limits_.operations();
-        std::optional<std::string> objection;
-        if (received_->verify) objection = compare_digests(limits);
-        agree(objection, limits, phase::vote);
+        auto const limits = limits_.operations(received_->shared);
+        auto objection = received_->verify ? compare_digests(limits) : std::nullopt;
+        agree(local_failure_ ? local_failure_ : objection, limits, phase::vote);
         in_protocol_ = false;
     }
 
@@ -161,13 +168,15 @@ class dense_engine {
     engine_group<C>& member() { return member_.get(); }
 
   private:
-    using receiver_type = detail::dense_receiver<C, Target, Progress>;
+    using space = typename C::runtime::space;
 
     // Whatever this rank cannot do is an objection: peers that agreed would wait for it.
-    std::optional<std::string> objection_to(update_type const& update, receiver_type& receiver) {
+    std::optional<std::string> objection_to(update_type const& update, std::vector<tensor_view<space>>& destinations) {
         try {
             if (auto found = metadata_objection(update)) return found;
-            return receiver.prepare(*received_, open_target_, limits_.ring_bytes);
+            if (auto found = detail::ring_objection<C>(*received_, limits_.ring_bytes)) return found;
+            destinations = detail::destinations_of(*received_, *target_, open_target_, member().communicator());
+            return std::nullopt;
         } catch (std::exception const& e) {
             return e.what();
         }
@@ -214,7 +223,8 @@ class dense_engine {
     detail::membership<C> member_;
     target_type open_target_{};
     std::optional<announcement> received_;
-    bool in_protocol_ = false;  // peers wait for this rank
+    std::optional<std::string> local_failure_;  // in the payload, on this rank alone
+    bool in_protocol_ = false;                  // peers wait for this rank
 };
 
 }  // namespace weightcast

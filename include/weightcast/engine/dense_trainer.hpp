@@ -11,10 +11,14 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <weightcast/align/broadcast_aligned.hpp>
+#include <weightcast/align/detail/settle.hpp>
+#include <weightcast/align/located.hpp>
 #include <weightcast/align/source_order.hpp>
 #include <weightcast/base/error.hpp>
 #include <weightcast/base/expects.hpp>
@@ -67,11 +71,16 @@ class dense_trainer {
         groups_ = std::move(joined);
     }
 
-    /// The preflight: metadata to every rank, agreed by all. Nothing of the payload has moved after it.
-    /// @throws bad_input, device_mismatch  the source's metadata is no plan; nobody waits
+    /// The preflight: metadata to every rank, agreed by all. Nothing of the payload has moved after it. Waits for
+    /// the source's devices first, so that one which stays busy is an error while nobody waits for this rank.
+    /// @throws bad_input, bad_argument, device_mismatch  the source's metadata is no plan; nobody waits
+    /// @throws timeout  a source device was busy for the time of a whole update; nobody waits
     template <WeightSource<runtime> Source>
     void announce(Source& source, version_type const& version, target_type const& target) {
         announced_ = describe(source, version, target);
+        wire_bytes_ = packing_plan{planned_tensors(announced_), announced_.options}.wire_bytes();
+        detail::wait_for_sources<runtime>(std::views::transform(placements_, &tensor_placement::where),
+                                          deadline::after(limits_.update));
         for (auto& g : groups_) g->begin();
         detail::packed_meeting meeting{alive().size()};
         for_each_group([&](detail::sender_group<C>& g) { g.preflight(announced_, placements_, meeting, limits_); });
@@ -82,11 +91,11 @@ class dense_trainer {
     void send(Source& source) {
         try {
             detail::dense_sender<C, Source, Progress> sender{source, placements_, alive(), announced_, limits_, progress_};
+            wire_bytes_ = sender.wire_bytes();
             digests_ = sender.send();
         } catch (...) {
-            auto const groups = alive();
-            for (auto* g : groups) g->fail_with(std::current_exception(), true);
-            for (auto* g : groups) g->settle();
+            for (auto* g : alive()) g->fail_with(std::current_exception(), true);
+            for (auto& g : groups_) static_cast<void>(detail::settle(g->communicator()));
             throw;
         }
     }
@@ -118,7 +127,7 @@ class dense_trainer {
     /// Why group g left the current update; null: it did not.
     std::exception_ptr failure(std::size_t g) const { return groups_.at(g)->failure(); }
     /// Bytes that enter transfers of one group in the announced update, padding included.
-    std::uint64_t wire_bytes() const { return packing_plan{planned_tensors(announced_), announced_.options}.wire_bytes(); }
+    std::uint64_t wire_bytes() const noexcept { return wire_bytes_; }
     announcement const& announced() const noexcept { return announced_; }
     transfer_settings& settings() noexcept { return settings_; }
 
@@ -138,6 +147,11 @@ class dense_trainer {
         for (std::size_t i = 0; i < a.parameters.size(); ++i) {
             auto placed = source.placement(i);
             if (placed.where.is_accelerator()) placed.where = placed.where.resolved_to(runtime::current_device());
+            if (placed.where.is_accelerator() && placed.where.kind != runtime::kind) {
+                fail_device_mismatch({phase::preflight, a.parameters[i].name}, -1,
+                                     "a device of kind " + std::string{to_string(runtime::kind)} + " or cpu",
+                                     to_string(placed.where));
+            }
             placements_.push_back(placed);
         }
         a.roots.assign(a.parameters.size(), 0);
@@ -166,6 +180,7 @@ class dense_trainer {
     announcement announced_;
     std::vector<tensor_placement> placements_;
     std::vector<std::uint64_t> digests_;
+    std::uint64_t wire_bytes_ = 0;
     version_type acknowledged_{};
 };
 

@@ -74,7 +74,7 @@ class engine_group {
 
     /// The announcements of all trainers as one; `own` is this rank's, when it is a trainer. Collective. What
     /// this rank finds wrong with them is an objection, so that all ranks hear of it.
-    /// @throws peer_error  when a trainer announced that it failed: on all ranks alike, and the group is usable
+    /// @throws refused_update  when a trainer announced that it failed: on all ranks alike; the group is usable
     exchanged_announcement exchange(std::optional<announcement> const& own, op_limits const& first,
                                     op_limits const& rest) {
         exchanged_announcement all;
@@ -100,8 +100,9 @@ class engine_group {
             any = true;
         }
         if (failed_rank >= 0) {
-            fail<peer_error>("trainer rank " + std::to_string(failed_rank) + " failed before it sent: " + failure,
-                             {.where = phase::preflight, .rank = communicator_.rank(), .suspect = failed_rank});
+            fail<refused_update>(
+                "trainer rank " + std::to_string(failed_rank) + " failed before it sent: " + failure,
+                {.where = phase::preflight, .rank = communicator_.rank(), .suspect = failed_rank});
         }
         return all;
     }

@@ -49,8 +49,8 @@ concept has_tensor_release = requires(S& source, std::size_t index, typename R::
 /// Semantics: `parameters()` describes what is *sent*, transforms included, and does not change during an
 /// update. `placement(i)` says on which device tensor i lies, and whether it is contiguous: what can be sent
 /// from where it lies is planned so. `tensor(i, stream)` returns name and tensor; what it enqueues to make the
-/// tensor goes on that stream. The library asks for
-/// each index once an update, in an order that is the same on all ranks and follows from the metadata alone.
+/// tensor goes on that stream. The library asks for each index once an update, in the order of the indices, on
+/// every trainer rank alike.
 /// A source that has `release(i, stream)` makes tensors for the moment: each is released when its reader is
 /// enqueued, and may be reused in the order of that stream; others stay unchanged until the update ends.
 /// Laws: the tensor of index i has the name, dtype and shape of parameters()[i] and lies at placement(i).

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <weightcast/align/alignment_scope.hpp>
+#include <weightcast/align/detail/settle.hpp>
 #include <weightcast/base/error.hpp>
 #include <weightcast/base/operation.hpp>
 #include <weightcast/comm/concepts.hpp>
@@ -105,7 +106,7 @@ class group_mailbox {
     }
 
     // The bytes of one call: on the heap, and on an accelerator's memory where the group is on one. After a
-    // failure whose operation was not proven done the heap copy is left behind, as it may still be written.
+    // failure the heap copy goes when nothing reads or writes it any more; unproven, it is left behind.
     class staging {
       public:
         staging(group_mailbox& box, std::span<std::byte const> bytes)
@@ -118,7 +119,7 @@ class group_mailbox {
         }
         staging(staging const&) = delete;
         ~staging() {
-            if (communicator_.outstanding()) static_cast<void>(host_.release());
+            if (!finished_ && !detail::settle(communicator_)) static_cast<void>(host_.release());
         }
         tensor_view<space> view(dtype type) {
             extents const shape{static_cast<std::int64_t>(host_->size() / item_size(type))};
@@ -135,6 +136,7 @@ class group_mailbox {
             runtime::record(done.ref(), core.collective_stream());
             communicator_.wait(done.ref(), op.limits.at, op.label);
             core.give_event(std::move(done));
+            finished_ = true;
             std::copy(host_->begin(), host_->end(), bytes.begin());
         }
 
@@ -142,6 +144,7 @@ class group_mailbox {
         C& communicator_;
         std::unique_ptr<std::vector<std::byte>> host_;
         std::optional<device_buffer<runtime>> device_;
+        bool finished_ = false;
     };
 
     C& communicator_;

@@ -23,7 +23,7 @@
 
 namespace weightcast {
 
-/// Chunks, then direct tensors, in the order in which every rank transfers them. Tensors without bytes are
+/// Chunks and direct tensors, each in the order in which every rank transfers them. Tensors without bytes are
 /// in no native transfer: their metadata is all there is to deliver.
 /// Cost: linear in tensors and chunks.
 class packing_plan {
@@ -49,9 +49,9 @@ class packing_plan {
     }
 
     packing_options const& options() const noexcept { return options_; }
-    /// Packed chunks; they go first.
+    /// Packed chunks.
     std::span<packed_chunk const> chunks() const noexcept { return chunks_; }
-    /// Tensors that go from the source's memory into the destination's, after the chunks.
+    /// Tensors that go from the source's memory into the destination's.
     std::span<direct_tensor const> direct() const noexcept { return direct_; }
     /// Bytes that enter transfers, padding included.
     std::uint64_t wire_bytes() const noexcept { return wire_bytes_; }

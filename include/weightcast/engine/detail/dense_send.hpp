@@ -21,9 +21,9 @@
 #include <weightcast/align/alignment_scope.hpp>
 #include <weightcast/align/broadcast_aligned.hpp>
 #include <weightcast/base/error.hpp>
-#include <weightcast/engine/detail/chunk_ring.hpp>
 #include <weightcast/engine/detail/fetched_tensors.hpp>
 #include <weightcast/engine/detail/sending_lane.hpp>
+#include <weightcast/engine/detail/transfer_steps.hpp>
 #include <weightcast/model/concepts.hpp>
 #include <weightcast/plan/announcement.hpp>
 #include <weightcast/plan/packing_plan.hpp>
@@ -45,12 +45,14 @@ class dense_sender {
                  transfer_limits const& limits, Progress& progress)
         : source_{source}, placements_{placements}, own_{own}, limits_{limits.operations()}, progress_{progress} {
         for (auto* g : groups) {
+            own_.verify = own_.verify || g->agreed().verify;
             for (std::size_t i = 0; i < own_.packed.size(); ++i) {
                 own_.packed[i] |= g->agreed().packed[g->own_begin() + i];
             }
         }
         tensors_ = planned_tensors(own_);
         plan_ = packing_plan{tensors_, own_.options};
+        steps_ = transfer_steps(plan_, own_);
         scope_options const options{.slots = static_cast<int>(own_.options.ring),
                                     .slot_bytes = static_cast<std::size_t>(plan_.slot_bytes())};
         for (auto* g : groups) lane_of(g->communicator().where()).add(*g, options);
@@ -61,9 +63,13 @@ class dense_sender {
         while (!lanes_.empty()) lanes_.pop_back();  // scopes nest: the last one opened ends first
     }
 
+    /// Bytes that enter transfers of one group, padding included.
+    std::uint64_t wire_bytes() const noexcept { return plan_.wire_bytes(); }
+
     /// Sends everything; returns the digests of the tensors where the update is verified.
     std::vector<std::uint64_t> send() {
-        wait_for_sources<runtime>(std::views::transform(placements_, &tensor_placement::where), limits_.at);
+        auto const until = earlier(limits_.at, deadline::after(limits_.stall));
+        wait_for_sources<runtime>(std::views::transform(placements_, &tensor_placement::where), until);
         if (lanes_.empty()) return walk();
         progress_.begin(phase::payload, plan_.wire_bytes());
         fetched_tensors<runtime, Source> fetched{source_, lanes_.front()->copy_stream(), own_, ambient_};
@@ -79,10 +85,16 @@ class dense_sender {
 
   private:
     std::vector<std::uint64_t> send_all(fetched_tensors<runtime, Source>& fetched) {
-        for (auto const& chunk : plan_.chunks()) send_chunk(chunk, fetched);
+        for (auto const& step : steps_) {
+            fetched.fetch_up_to(step.last_tensor);
+            if (step.chunk != nullptr) {
+                send_chunk(*step.chunk, fetched);
+            } else {
+                send_window(step.window, fetched);
+            }
+        }
+        fetched.fetch_rest();
         each_seat([&](auto& seat) { seat.receive_foreign(limits_); });
-        for (auto const& window : direct_windows(plan_, own_)) send_window(window, fetched);
-        fetched.visit_empty();
         auto digests = own_.verify ? fetched.digests() : std::vector<std::uint64_t>{};
         each_seat([&](auto& seat) { seat.wait_all(limits_.at); });
         return digests;
@@ -91,15 +103,10 @@ class dense_sender {
     std::vector<std::uint64_t> walk() {
         stream<runtime> aside{cpu_device};
         fetched_tensors<runtime, Source> fetched{source_, aside.ref(), own_, ambient_};
-        for (auto const& chunk : plan_.chunks()) {
-            for (auto const& m : chunk.members) static_cast<void>(fetched.get(m.tensor));
-            fetched.release_complete(chunk, aside.ref());
+        for (std::size_t i = 0; i < own_.parameters.size(); ++i) {
+            fetched.fetch_up_to(i);
+            fetched.release(i, aside.ref());
         }
-        for (auto const& d : plan_.direct()) {
-            static_cast<void>(fetched.get(d.tensor));
-            fetched.release(d.tensor, aside.ref());
-        }
-        fetched.visit_empty();
         return {};
     }
 
@@ -107,7 +114,7 @@ class dense_sender {
         std::vector<packed_member<space>> members;
         members.reserve(chunk.members.size());
         for (auto const& m : chunk.members) {
-            members.push_back({fetched.get(m.tensor), m.first_byte, m.first_byte + m.bytes, m.offset});
+            members.push_back({fetched[m.tensor], m.first_byte, m.first_byte + m.bytes, m.offset});
         }
         operation const op{{phase::payload, chunk_name(chunk, own_)}, limits_};
         auto const source_stream = fetched.source_stream();
@@ -139,7 +146,7 @@ class dense_sender {
         each_seat([&](auto& seat) { seat.open_window(op); });
         for (std::size_t i = window.first; i < window.last; ++i) {
             auto const index = plan_.direct()[i].tensor;
-            auto const& view = fetched.get(index);
+            auto const& view = fetched[index];
             operation_label const label{phase::payload, own_.parameters[index].name};
             each_seat([&](auto& seat) { seat.add_direct(view, fetched.source_stream(), label); });
         }
@@ -188,6 +195,7 @@ class dense_sender {
     Progress& progress_;
     std::vector<planned_tensor> tensors_;
     packing_plan plan_;
+    std::vector<transfer_step> steps_;
     std::vector<std::unique_ptr<sending_lane<C>>> lanes_;
     std::deque<event<runtime>> packed_;
     std::uint64_t sent_bytes_ = 0;

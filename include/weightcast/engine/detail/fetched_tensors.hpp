@@ -50,7 +50,7 @@ class fetched_tensors {
     ~fetched_tensors() {
         try {
             for (std::size_t i = 0; i < tensors_.size(); ++i) {
-                if (tensors_[i]) release(i, stream_);
+                release(i, stream_);
             }
         } catch (...) {  // the source's own affair: the update has its outcome already
         }
@@ -59,22 +59,25 @@ class fetched_tensors {
     /// The stream on which the source makes its tensors.
     typename R::stream_ref source_stream() const noexcept { return stream_; }
 
-    /// The tensor of that index, asked for the first time or again.
+    /// Asks for the tensors that were not asked for yet, up to and with that index: one after the other, so that
+    /// every rank of the trainers asks in the same order. One without bytes in no transfer is released at once.
     /// @throws bad_input        when the source hands out another tensor than it announced
     /// @throws device_mismatch  when it is not on the device that it names; nothing of it was sent
-    view const& get(std::size_t index) {
-        auto& place = tensors_[index];
-        if (place) return *place;
-        auto const given = source_.tensor(index, stream_);
-        place.emplace(checked(index, given.name, view_of(given.tensor)));
-        if constexpr (momentary) {
-            if (announced_.verify) digest_now(index);
+    void fetch_up_to(std::size_t last) {
+        for (; next_ < tensors_.size() && next_ <= last; ++next_) {
+            fetch(next_);
+            if (left_[next_] == 0 && announced_.options.layout == packing_layout::native) release(next_, stream_);
         }
-        return *place;
     }
+    void fetch_rest() {
+        if (!tensors_.empty()) fetch_up_to(tensors_.size() - 1);
+    }
+    /// @pre  it was fetched, and not released
+    view const& operator[](std::size_t index) const { return *tensors_[index]; }
     /// Its reader is on the stream: a tensor made for the moment may be reused after it.
     void release(std::size_t index, typename R::stream_ref stream) {
         if constexpr (momentary) {
+            if (!tensors_[index]) return;
             source_.release(index, stream);
             tensors_[index].reset();
         }
@@ -86,23 +89,22 @@ class fetched_tensors {
             if (left_[m.tensor] == 0) release(m.tensor, stream);
         }
     }
-    /// Asks for the tensors without bytes, which are in no transfer, and releases them.
-    void visit_empty() {
-        for (std::size_t i = 0; i < tensors_.size(); ++i) {
-            if (announced_.parameters[i].bytes() != 0) continue;
-            static_cast<void>(get(i));
-            release(i, stream_);
-        }
-    }
     /// Digests of all tensors in announced order.
     std::vector<std::uint64_t> digests() {
         if constexpr (!momentary) {
-            for (std::size_t i = 0; i < tensors_.size(); ++i) digests_[i] = tensor_digest(get(i));
+            for (std::size_t i = 0; i < tensors_.size(); ++i) digests_[i] = tensor_digest(*tensors_[i]);
         }
         return digests_;
     }
 
   private:
+    void fetch(std::size_t index) {
+        auto const given = source_.tensor(index, stream_);
+        tensors_[index].emplace(checked(index, given.name, view_of(given.tensor)));
+        if constexpr (momentary) {
+            if (announced_.verify) digest_now(index);
+        }
+    }
     template <class Given>
     view checked(std::size_t index, std::string_view name, Given const& given) const {
         auto const& p = announced_.parameters[index];
@@ -130,6 +132,7 @@ class fetched_tensors {
     announcement const& announced_;
     int ambient_;
     std::vector<std::optional<view>> tensors_;
+    std::size_t next_ = 0;  // to be asked for
     std::vector<std::uint64_t> left_;
     std::vector<std::uint64_t> digests_;
 };

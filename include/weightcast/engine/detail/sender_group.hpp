@@ -24,7 +24,6 @@
 #include <weightcast/engine/transfer_settings.hpp>
 #include <weightcast/model/concepts.hpp>
 #include <weightcast/plan/announcement.hpp>
-#include <weightcast/runtime/event.hpp>
 
 namespace weightcast::detail {
 
@@ -109,30 +108,23 @@ class sender_group {
     void begin() noexcept {
         if (!member_.communicator().failed()) failure_ = nullptr;
     }
-    /// Runs a step; what it throws takes this group out of the update.
+    /// Runs a step that all ranks of the group take; what it throws takes this group out of the update. A
+    /// refusal, which all ranks hear alike, leaves the group usable; else it is aborted, as its peers wait for
+    /// what does not come.
     template <class F>
     void attempt(F const& step) noexcept {
         try {
             step();
-        } catch (...) {
+        } catch (refused_update const&) {
             fail_with(std::current_exception(), false);
+        } catch (...) {
+            fail_with(std::current_exception(), true);
         }
     }
     /// Takes this group out of the update; with `abort` its peers, which wait for payload, hear of it.
     void fail_with(std::exception_ptr why, bool abort) noexcept {
         if (!failure_) failure_ = std::move(why);
         if (abort) member_.communicator().abort();
-    }
-
-    /// Waits, within the group's grace, until an aborted group reads none of the sources any more.
-    void settle() noexcept {
-        using runtime = typename C::runtime;
-        try {
-            event<runtime> idle{};
-            runtime::record(idle.ref(), communicator().core().collective_stream());
-            static_cast<void>(runtime::wait(idle.ref(), deadline::after(communicator().grace())));
-        } catch (...) {  // the failure that led here is the one to report
-        }
     }
 
     void preflight(announcement mine, std::vector<tensor_placement> const& placements, packed_meeting& meeting,
@@ -151,8 +143,13 @@ class sender_group {
     std::size_t own_begin() const noexcept { return own_begin_; }
     void vote(std::vector<std::uint64_t> const& digests, transfer_limits const& limits) {
         auto const op = limits.operations();
-        if (agreed_.verify) static_cast<void>(exchange_digests(member_, std::optional{digests}, agreed_, op));
-        refuse_if(member_.mailbox().agree(std::nullopt, op, phase::vote), phase::vote);
+        std::optional<std::string> objection;
+        try {
+            if (agreed_.verify) static_cast<void>(exchange_digests(member_, std::optional{digests}, agreed_, op));
+        } catch (bad_input const& e) {
+            objection = e.what();
+        }
+        refuse_if(member_.mailbox().agree(objection, op, phase::vote), phase::vote);
     }
     void announce_failure(announcement failed, transfer_limits const& limits) noexcept {
         attempt([&] {

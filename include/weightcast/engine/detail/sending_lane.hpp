@@ -15,8 +15,8 @@
 #include <vector>
 
 #include <weightcast/align/alignment_scope.hpp>
-#include <weightcast/engine/detail/chunk_ring.hpp>
 #include <weightcast/engine/detail/sender_group.hpp>
+#include <weightcast/engine/detail/transfer_steps.hpp>
 #include <weightcast/model/concepts.hpp>
 #include <weightcast/plan/announcement.hpp>
 #include <weightcast/plan/packing_plan.hpp>
@@ -64,12 +64,12 @@ class sending_seat {
     }
     template <class View>
     void add_direct(View const& view, typename runtime::stream_ref made_on, operation_label const& label) {
-        if (!window_) return;
+        if (!window_ || group_.failure()) return;
         group_.attempt([&] { window_->add(scope_.align(view, produced_on{made_on}, label)); });
     }
     void submit_window() {
         if (!window_) return;
-        group_.attempt([&] { window_->submit(); });
+        if (!group_.failure()) group_.attempt([&] { window_->submit(); });
         window_.reset();
     }
     /// Blocks until this group's bytes have left the sources.
