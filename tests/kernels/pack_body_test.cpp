@@ -75,7 +75,8 @@ BOOST_AUTO_TEST_CASE(a_grid_keeps_to_its_range) {
     }
 }
 
-// Runs of every size up to 16 bytes and past it, at every distance: no dtype has them, a device may.
+// Runs of every size up to 16 bytes and past it, at every distance: no dtype has them, a device
+// may.
 BOOST_AUTO_TEST_CASE(runs_of_any_size_are_moved) {
     auto const memory = random_bytes(4096, 4);
     auto const* const data = reinterpret_cast<unsigned char const*>(memory.data());

@@ -24,7 +24,8 @@ using test::strided_case;
 
 constexpr auto untouched = std::byte{0xA5};
 
-// Cuts that fall on, before and behind elements and runs, and everything there is when it is little.
+// Cuts that fall on, before and behind elements and runs, and everything there is when it is
+// little.
 std::vector<std::pair<std::size_t, std::size_t>> cuts_of(std::size_t bytes, std::size_t item) {
     std::vector<std::pair<std::size_t, std::size_t>> cuts{{0, bytes}, {0, 0}, {bytes, bytes}};
     std::mt19937 generator{7};

@@ -41,7 +41,8 @@ bool wait_for(typename R::stream_ref stream) {
     return done;
 }
 
-/// Launched packing and unpacking give what the obvious loops give, part by part, in the stream's order.
+/// Launched packing and unpacking give what the obvious loops give, part by part, in the stream's
+/// order.
 template <KernelRuntime R>
 void check_kernel_laws(device where) {
     using launcher = kernel_launcher<R>;

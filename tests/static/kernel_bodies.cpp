@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled only: kernel bodies include nothing of the standard library, so that NVRTC can read them.
+// Compiled only: kernel bodies include nothing of the standard library, so that NVRTC can read
+// them.
 
 #include <weightcast/kernels/digest_body.hpp>
 #include <weightcast/kernels/host_device.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled only: the smallest models of kernels/'s concepts, and near-misses that lack one atom each.
+// Compiled only: the smallest models of kernels/'s concepts, and near-misses that lack one atom
+// each.
 
 #include <cstddef>
 #include <cstdint>

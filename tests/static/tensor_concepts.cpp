@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled only: the smallest models of tensor/'s concepts, and near-misses that lack one atom each.
+// Compiled only: the smallest models of tensor/'s concepts, and near-misses that lack one atom
+// each.
 
 #include <array>
 #include <cstddef>

@@ -23,8 +23,8 @@ concept has_unpack_launch = requires(tensor_view<typename R::space> const& view,
 
 /// A runtime on whose streams the kernels run.
 /// Semantics: what is launched runs in the order of the stream and never on the caller.
-/// Laws: tests/laws/kernel_laws.hpp. Models: host_runtime with host_launch.hpp; near-miss: a runtime
-/// without a specialisation of kernel_launcher.
+/// Laws: tests/laws/kernel_laws.hpp. Models: host_runtime with host_launch.hpp; near-miss: a
+/// runtime without a specialisation of kernel_launcher.
 template <class R>
 concept KernelRuntime = DeviceRuntime<R> && has_pack_launch<R> && has_unpack_launch<R>;
 

@@ -23,7 +23,8 @@ inline std::uint64_t xxh3_64(std::span<std::byte const> bytes) noexcept {
 /// XXH3_64bits (seed 0) of bytes that come in pieces, however they are cut. Copies are independent.
 class digest_state {
   public:
-    /// Takes more bytes in. Cost: each byte read once; small pieces are copied to a buffer of 256 bytes.
+    /// Takes more bytes in. Cost: each byte read once; small pieces are copied to a buffer of 256
+    /// bytes.
     void update(std::span<std::byte const> bytes) noexcept {
         auto const* const data = reinterpret_cast<unsigned char const*>(bytes.data());
         total_ += bytes.size();

@@ -14,7 +14,8 @@ namespace weightcast {
 
 template <>
 struct kernel_launcher<host_runtime> {
-    /// @throws bad_argument  for a range outside the tensor or a null destination; nothing was enqueued
+    /// @throws bad_argument  for a range outside the tensor or a null destination; nothing was
+    ///                       enqueued
     static void pack_async(const_tensor_view<host_space> const& from, std::uint64_t first,
                            std::uint64_t last, void* to, host_runtime::stream_ref stream) {
         auto const arguments = pack_arguments_of(from, first, last, to);
@@ -22,8 +23,8 @@ struct kernel_launcher<host_runtime> {
         host_runtime::enqueue(stream,
                               [arguments]() noexcept { kernels::pack_body(arguments, 0, 1); });
     }
-    /// @throws bad_argument  for a range outside the tensor, a null source, or a tensor whose elements
-    ///                       overlap; nothing was enqueued
+    /// @throws bad_argument  for a range outside the tensor, a null source, or a tensor whose
+    ///                       elements overlap; nothing was enqueued
     static void unpack_async(void const* from, tensor_view<host_space> const& to,
                              std::uint64_t first, std::uint64_t last,
                              host_runtime::stream_ref stream) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What proves that two ranks hold the same model: one number over all names, types, shapes and bytes.
+// What proves that two ranks hold the same model: one number over all names, types, shapes and
+// bytes.
 
 #include <algorithm>
 #include <array>
@@ -62,21 +63,22 @@ inline void digest_tensor(digest_state& state, const_tensor_view<host_space> con
 
 }  // namespace detail
 
-/// Digest of one tensor: xxh3-64 over its dtype, shape and bytes, not its name; strides do not matter.
-/// Encoding, numbers as 8 little-endian bytes: length of the dtype's name, that name, number of dimensions,
-/// each extent, number of bytes, the bytes in row-major order.
+/// Digest of one tensor: xxh3-64 over its dtype, shape and bytes, not its name; strides do not
+/// matter. Encoding, numbers as 8 little-endian bytes: length of the dtype's name, that name,
+/// number of dimensions, each extent, number of bytes, the bytes in row-major order.
 inline std::uint64_t tensor_digest(const_tensor_view<host_space> const& tensor) {
     digest_state state;
     detail::digest_tensor(state, tensor);
     return state.value();
 }
 
-/// Digest of a model whose tensors come one by one, in the order of their names (byte by byte): xxh3-64 over
-/// one record a tensor: length of its name, the name, then what tensor_digest covers. Each part is preceded
-/// by its length, so that no two models have the same encoding.
+/// Digest of a model whose tensors come one by one, in the order of their names (byte by byte):
+/// xxh3-64 over one record a tensor: length of its name, the name, then what tensor_digest covers.
+/// Each part is preceded by its length, so that no two models have the same encoding.
 class model_digest_state {
   public:
-    /// @throws bad_argument  for a name that does not come after the one before; the state is as it was
+    /// @throws bad_argument  for a name that does not come after the one before; the state is as it
+    ///                       was
     void add(std::string_view name, const_tensor_view<host_space> const& tensor) {
         if (last_ && name <= *last_) {
             throw bad_argument{"a model's digest takes each name once and in order, got '" +

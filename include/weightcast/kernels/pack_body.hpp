@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Strided tensors to dense bytes and back: the body that a grid of a GPU and a loop of the CPU run alike.
+// Strided tensors to dense bytes and back: the body that a grid of a GPU and a loop of the CPU run
+// alike.
 
 #include <weightcast/kernels/host_device.hpp>
 
 namespace weightcast::kernels {
 
-/// A strided tensor as runs of bytes that lie one after the other; dimensions outermost first, counts and
-/// steps over whole runs. The host collapses what it can (strided_region.hpp).
+/// A strided tensor as runs of bytes that lie one after the other; dimensions outermost first,
+/// counts and steps over whole runs. The host collapses what it can (strided_region.hpp).
 struct strided_region {
     unsigned long long run_bytes;
     int rank;
@@ -15,8 +16,9 @@ struct strided_region {
     unsigned long long stride[8];  ///< in bytes
 };
 
-/// Bytes [first, last) of the flattened tensor, byte `first` to or from `dense[0]`. Work is cut into pieces
-/// of piece_bytes: a GPU takes 16, so that a thread moves one wide word; a CPU takes all of it.
+/// Bytes [first, last) of the flattened tensor, byte `first` to or from `dense[0]`. Work is cut
+/// into pieces of piece_bytes: a GPU takes 16, so that a thread moves one wide word; a CPU takes
+/// all of it.
 template <class Strided, class Dense>
 struct transfer_arguments {
     strided_region region;
@@ -133,8 +135,8 @@ WEIGHTCAST_HOST_DEVICE inline cursor locate(strided_region const& r, u64 run) {
     return c;
 }
 
-/// Whole rows that are worth moving column by column: neighbouring rows lie closer together than the runs
-/// of one row, as in a transposed matrix, and a cache line serves several of them.
+/// Whole rows that are worth moving column by column: neighbouring rows lie closer together than
+/// the runs of one row, as in a transposed matrix, and a cache line serves several of them.
 WEIGHTCAST_HOST_DEVICE inline u64 rows_to_interleave(strided_region const& r, cursor const& c,
                                                      u64 left) {
     if (r.rank < 2 || c.coordinate[r.rank - 1] != 0) return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From a tensor's layout to the arguments of the pack bodies: checked, and with as few dimensions as it takes.
+// From a tensor's layout to the arguments of the pack bodies: checked, and with as few dimensions
+// as it takes.
 
 #include <array>
 #include <cstddef>
@@ -49,8 +50,8 @@ inline kernels::strided_region region_of(tensor_layout const& layout) {
     return region;
 }
 
-/// Whether each element is sure to have bytes of its own. Layouts whose elements interleave count as
-/// unsure, even where they happen not to overlap.
+/// Whether each element is sure to have bytes of its own. Layouts whose elements interleave count
+/// as unsure, even where they happen not to overlap.
 inline bool has_separate_elements(tensor_layout const& layout) {
     if (layout.elements() == 0) return true;
     std::array<detail::region_step, extents::max_rank> steps{};
@@ -103,7 +104,8 @@ Arguments transfer(tensor_layout const& layout, Strided* strided, Dense* dense, 
 
 }  // namespace detail
 
-/// Arguments that pack bytes [first, last) of the flattened tensor to `to`; piece_bytes 0 means one piece.
+/// Arguments that pack bytes [first, last) of the flattened tensor to `to`; piece_bytes 0 means one
+/// piece.
 /// @throws bad_argument  for a range outside the tensor or a null destination
 template <MemorySpace Space>
 kernels::pack_arguments pack_arguments_of(const_tensor_view<Space> const& from, std::uint64_t first,
@@ -116,7 +118,8 @@ kernels::pack_arguments pack_arguments_of(const_tensor_view<Space> const& from, 
 }
 
 /// Arguments that unpack `from` to bytes [first, last) of the flattened tensor.
-/// @throws bad_argument  for a range outside the tensor, a null source, or a tensor whose elements overlap
+/// @throws bad_argument  for a range outside the tensor, a null source, or a tensor whose elements
+///                       overlap
 template <MemorySpace Space>
 kernels::unpack_arguments unpack_arguments_of(void const* from, tensor_view<Space> const& to,
                                               std::uint64_t first, std::uint64_t last,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// XXH3 with 64 bits of result and seed 0, written so that CPU and GPU run the same text; bit for bit what
-// xxHash 0.8 computes (its specification: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
+// XXH3 with 64 bits of result and seed 0, written so that CPU and GPU run the same text; bit for
+// bit what xxHash 0.8 computes (its specification:
+// https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
 
 #include <weightcast/kernels/host_device.hpp>
 

@@ -45,10 +45,11 @@ concept has_mutable_tensor_data = requires(std::remove_reference_t<T>& t) {
 };
 
 /// A tensor that weightcast can read: memory, element type, device and shape.
-/// Semantics: `data` points to element 0; it stays valid and unmoved while the tensor lives; `where` names
-/// the device that owns the memory. A type without `strides` is contiguous.
-/// Laws: `view_of(t)` has the same data, dtype, device and shape; twice the same call, twice the same answer.
-/// Models: tensor_view, managed_dlpack, contiguous ranges of arithmetic values; near-miss: std::list.
+/// Semantics: `data` points to element 0; it stays valid and unmoved while the tensor lives;
+/// `where` names the device that owns the memory. A type without `strides` is contiguous.
+/// Laws: `view_of(t)` has the same data, dtype, device and shape; twice the same call, twice the
+/// same answer (tests/laws/tensor_laws.hpp).
+/// Models: tensor_view, managed_dlpack, contiguous ranges of numbers; near-miss: std::list.
 /// Cost: none of the calls may allocate on the data path.
 template <class T>
 concept DeviceTensor = has_tensor_space<T> && has_tensor_data<T> && has_tensor_element_type<T> &&

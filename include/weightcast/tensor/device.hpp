@@ -25,7 +25,8 @@ constexpr std::string_view to_string(device_kind kind) noexcept {
     return "cpu";
 }
 
-/// A device: kind and index. An accelerator's index may be `unresolved` until a communicator is made.
+/// A device: kind and index. An accelerator's index may be `unresolved` until a communicator is
+/// made.
 struct device {
     static constexpr int unresolved = -1;
 

@@ -20,9 +20,10 @@
 namespace weightcast {
 
 /// Owns a tensor that another framework handed over: its deleter is called exactly once.
-/// The struct belongs to this object from the constructor's call on, also when the constructor throws, as
-/// DLPack demands of consumers. Moved-from: an empty tensor of shape [0] that owns nothing. The deleter
-/// runs on the thread that drops the object; pinned host memory (kDLCUDAHost) reads as device `cpu`.
+/// The struct belongs to this object from the constructor's call on, also when the constructor
+/// throws, as DLPack demands of consumers. Moved-from: an empty tensor of shape [0] that owns
+/// nothing. The deleter runs on the thread that drops the object; pinned host memory (kDLCUDAHost)
+/// reads as device `cpu`.
 class managed_dlpack {
   public:
     /// Takes a tensor of the form before 1.0 (capsule name "dltensor").
@@ -126,8 +127,8 @@ struct dlpack_export {
 
 }  // namespace detail
 
-/// Hands a tensor out; `owner` keeps its memory alive and is dropped by the deleter, on the consumer's
-/// thread. A view of const elements is marked read-only.
+/// Hands a tensor out; `owner` keeps its memory alive and is dropped by the deleter, on the
+/// consumer's thread. A view of const elements is marked read-only.
 /// @throws bad_argument  for a device that DLPack cannot name; owner is dropped
 template <MemorySpace Space, class Byte, std::movable Owner>
     requires std::is_nothrow_destructible_v<Owner>

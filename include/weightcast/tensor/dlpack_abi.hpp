@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The C structs of DLPack 1.1, written out: distributions ship older headers that know neither versions
-// nor 8-bit floats. The ABI is pinned by the assertions below.
+// The C structs of DLPack 1.1, written out: distributions ship older headers that know neither
+// versions nor 8-bit floats. The ABI is pinned by the assertions below.
 
 #include <cstddef>
 #include <cstdint>

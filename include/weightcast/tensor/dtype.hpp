@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Element types by torch's names. Bytes are moved, never converted, so that every type here is exact.
+// Element types by torch's names. Bytes are moved, never converted, so that every type here is
+// exact.
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Shape or strides of a tensor, held in place: views are made on the data path and must not allocate.
+// Shape or strides of a tensor, held in place: views are made on the data path and must not
+// allocate.
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,8 @@
 
 namespace weightcast {
 
-/// Up to `max_rank` signed 64-bit numbers, one a dimension, outermost first. Empty for a 0-dim scalar.
+/// Up to `max_rank` signed 64-bit numbers, one a dimension, outermost first. Empty for a 0-dim
+/// scalar.
 class extents {
   public:
     static constexpr std::size_t max_rank = 8;

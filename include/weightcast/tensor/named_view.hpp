@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A tensor with its checkpoint name: what files hold, digests cover and lists of weights consist of.
+// A tensor with its checkpoint name: what files hold, digests cover and lists of weights consist
+// of.
 
 #include <string_view>
 

@@ -51,7 +51,7 @@ consteval std::optional<dtype> arithmetic_dtype() {
 }  // namespace detail
 
 /// The dtype of a C++ element type, or nothing. Specialise it for your own 16-bit or 8-bit floats:
-/// `template <> inline constexpr std::optional<dtype> weightcast::dtype_of<my_half> = dtype::float16;`
+/// `template <> inline constexpr std::optional<dtype> weightcast::dtype_of<half> = dtype::float16;`
 template <class T>
 inline constexpr std::optional<dtype> dtype_of = detail::arithmetic_dtype<T>();
 

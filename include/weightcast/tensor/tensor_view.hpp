@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The library's own view of a tensor: where it lies, what it holds, how it is laid out. Owns nothing.
+// The library's own view of a tensor: where it lies, what it holds, how it is laid out. Owns
+// nothing.
 
 #include <algorithm>
 #include <concepts>
@@ -42,8 +43,8 @@ struct tensor_layout {
 };
 
 /// Checks a layout that came from outside.
-/// @throws bad_input  for shape and strides of different rank, a negative extent or stride, or an offset
-///                    past 2^63 - 1 bytes
+/// @throws bad_input  for shape and strides of different rank, a negative extent or stride, or an
+///                    offset past 2^63 - 1 bytes
 inline void validate(tensor_layout const& layout) {
     if (layout.shape.size() != layout.strides.size()) {
         throw bad_input{"a tensor has " + std::to_string(layout.shape.size()) + " extents but " +

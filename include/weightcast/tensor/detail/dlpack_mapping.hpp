@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What DLPack's codes mean here, in both directions; whatever has no counterpart is refused by name.
+// What DLPack's codes mean here, in both directions; whatever has no counterpart is refused by
+// name.
 
 #include <array>
 #include <cstddef>
