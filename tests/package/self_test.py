@@ -35,6 +35,8 @@ PAGES = [
     ("twice", EXAMPLE + EXAMPLE, 1, "a second example 'one'"),
     ("a bad name", EXAMPLE.replace("one", "One thing"), 1, "is no name"),
     ("a stray output", EXAMPLE + "<!-- output: two -->\n```text\nx\n```\n", 1, "an output of 'two'"),
+    ("two at the same time", EXAMPLE + EXAMPLE.replace("one", "two, beside one"), 0, "2 examples: page_one, page_two"),
+    ("beside nobody", EXAMPLE.replace("one", "one, beside two"), 1, "runs beside 'two', which is no example"),
     ("none", "Text.\n", 1, "no example at all"),
 ]
 
