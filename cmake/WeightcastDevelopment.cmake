@@ -41,7 +41,7 @@ target_compile_options(
         -Wnon-virtual-dtor
         $<$<BOOL:${WEIGHTCAST_WERROR}>:-Werror>
         # g++ 12 reports what is not there for inlined string operations (GCC bug 105651) ...
-        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds>
         # ... and its sanitizer instrumentation confuses its flow analysis.
         $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${WEIGHTCAST_SANITIZER}>>:-Wno-maybe-uninitialized>
         # lets ccache handle precompiled headers

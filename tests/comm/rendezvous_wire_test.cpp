@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(messages_come_back_and_cut_ones_are_refused_at_every_byte) 
 
 BOOST_AUTO_TEST_CASE(failures_come_back_and_are_cut_to_their_bounds) {
     detail::group_failure failure{
-        detail::failure_kind::mismatch, 1, 2, wc::phase::vote, "w", 12, "text"};
+        detail::failure_kind::mismatch, 1, 2, wc::phase::vote, "w", 12, 3, "text"};
     detail::message_writer writer;
     failure.write(writer);
     detail::message_reader reader{writer.bytes()};
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(failures_come_back_and_are_cut_to_their_bounds) {
 
 BOOST_AUTO_TEST_CASE(a_heard_failure_names_who_reports_where_we_are_and_whom_they_suspect) {
     detail::group_failure const failure{
-        detail::failure_kind::timed_out, 2, 1, wc::phase::payload, "layer.0.w", 40,
+        detail::failure_kind::timed_out, 2, 1, wc::phase::payload, "layer.0.w", 40, 5,
         "no byte moved for 2 s"};
     auto const heard =
         detail::heard_failure(failure, 0, wc::operation_label{wc::phase::vote, "layer.1.w"}, 7);
