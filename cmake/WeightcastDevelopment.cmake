@@ -43,7 +43,7 @@ target_compile_options(
         # g++ 12 reports what is not there for inlined string operations (GCC bug 105651) ...
         $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds>
         # ... and its sanitizer instrumentation confuses its flow analysis.
-        $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${WEIGHTCAST_SANITIZER}>>:-Wno-maybe-uninitialized>
+        $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${WEIGHTCAST_SANITIZER}>>:-Wno-maybe-uninitialized;-Wno-stringop-overflow>
         # lets ccache handle precompiled headers
         $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
 )
