@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <program/demo.hpp>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <program/copy_meter.hpp>
+#include <program/demo_options.hpp>
+#include <program/demo_report.hpp>
+#include <program/interrupts.hpp>
+#include <program/json_text.hpp>
+#include <program/option.hpp>
+#include <program/output.hpp>
+#include <program/text_table.hpp>
+#include <program/trainer.hpp>
+#include <program/weight_change.hpp>
+#include <program/weight_digest.hpp>
+#include <program/weight_file.hpp>
+#include <program/weight_memory.hpp>
+#include <program/worker_team.hpp>
+
+#include <weightcast/base/error.hpp>
+#include <weightcast/base/phase.hpp>
+#include <weightcast/kernels/digest.hpp>
+#include <weightcast/observe/terminal_progress.hpp>
+
+namespace weightcast::program {
+
+namespace {
+
+/// The demo failed; the message is the line that the user reads.
+struct demo_failed : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// One run, from the workers' start to their end.
+class demo_run {
+  public:
+    explicit demo_run(demo_options const& options, weight_memory& weights)
+        : options_{options},
+          weights_{weights},
+          report_{.options = options, .tensors = weights.size(), .bytes = weights.bytes()},
+          table_{report_.table()} {
+        for (int rank = 1; rank <= options.workers; ++rank)
+            report_.workers.push_back({.rank = rank});
+    }
+
+    exit_code run() {
+        try {
+            run_all();
+            report_.verified = true;
+        } catch (demo_failed const& failure) {
+            interrupts_.yield_to_signal();
+            print_failure(failure.what());
+        }
+        if (!live_) say(table_text());
+        if (report_.verified) say(report_.conclusion());
+        if (options_.json) print(json_text(report_.to_json()));
+        return report_.verified ? exit_code::done : exit_code::failed;
+    }
+
+  private:
+    void run_all() {
+        say(report_.heading());
+        send_ = form();
+        copy_meter const meter{weights_};
+        if (live_) say(table_.head());
+        for (int round = 1; round <= options_.rounds; ++round) {
+            auto const record = run_round(round, meter);
+            report_.rounds.push_back(record);
+            if (live_) say(table_.row(demo_report::row(record)));
+            compare(round);
+        }
+        if (!options_.dump.empty()) dump();
+        send_ = nullptr;  // leaves the group before the workers do
+        team_.dismiss();
+    }
+    void say(std::string const& text) const {
+        if (!options_.json) print(text);
+    }
+    std::string table_text() const {
+        std::string text = "\n" + table_.head();
+        for (auto const& r : report_.rounds) text += table_.row(demo_report::row(r));
+        return text;
+    }
+
+    send_update form() {
+        try {
+            return form_group(options_, weights_, team_);
+        } catch (worker_lost const& lost) {
+            fail_at("forming the group", phase::connect, lost.rank, lost.what());
+        } catch (error const& failure) {
+            fail_by("forming the group", failure);
+        }
+    }
+
+    round_record run_round(int round, copy_meter const& meter) {
+        change_weights(weights_, options_.change, static_cast<std::uint64_t>(round));
+        sent_ = digests_of(weights_);
+        report_.trainer_digest = sent_.model;
+        auto const what = fmt::format("round {}", round);
+        round_record record{.round = round, .digest = sent_.model};
+        give_orders(what, options_.corrupt && round == options_.rounds);
+        send_round(what, record);
+        take_reports(what);
+        record.memcpy_seconds = meter.seconds();  // now, because the workers are idle
+        return record;
+    }
+    void give_orders(std::string const& what, bool corrupt) {
+        try {
+            for (int rank = 1; rank <= team_.count(); ++rank) {
+                team_.order(rank, receive_order{corrupt && rank == 1}, answer_deadline());
+            }
+        } catch (worker_lost const& lost) {
+            fail_at(what, phase::preflight, lost.rank, lost.what());
+        }
+    }
+    void send_round(std::string const& what, round_record& record) {
+        try {
+            auto const result = send_();
+            result.or_throw();
+            if (!result.ok()) throw demo_failed{what + ": nothing was updated"};
+            record.version = result.version.number;
+            record.bytes = result.bytes;
+            record.wire_bytes = result.wire_bytes;
+            record.seconds = result.seconds.total();
+        } catch (error const& failure) {
+            fail_by(what, failure);
+        }
+    }
+    void take_reports(std::string const& what) {
+        try {
+            for (auto& worker : report_.workers) {
+                auto const received = team_.received(worker.rank, answer_deadline());
+                worker.version = received.version;
+                worker.digest = received.digests.model;
+                received_[static_cast<std::size_t>(worker.rank - 1)] = received.digests;
+            }
+        } catch (worker_lost const& lost) {
+            fail_at(what, phase::commit, lost.rank, lost.what());
+        }
+    }
+
+    // Every worker's digest, after the round is in the report.
+    void compare(int round) {
+        for (auto const& worker : report_.workers) {
+            auto const where = fmt::format("round {}: {}", round, team_.describe(worker.rank));
+            auto const version = report_.rounds.back().version;
+            if (worker.version != version) {
+                throw demo_failed{fmt::format("{} holds version {}, the trainer sent version {}",
+                                              where, worker.version, version)};
+            }
+            auto const& digests = received_[static_cast<std::size_t>(worker.rank - 1)];
+            if (digests != sent_) throw demo_failed{where + difference(digests)};
+        }
+    }
+    std::string difference(weight_digests const& digests) const {
+        std::size_t differ = 0;
+        std::string first;
+        for (std::size_t i = 0; i < sent_.tensors.size() && i < digests.tensors.size(); ++i) {
+            if (digests.tensors[i] == sent_.tensors[i] || differ++ > 0) continue;
+            first = fmt::format("tensor '{}' has digest {}, sent with {}",
+                                weights_.parameters()[i].name, digest_text(digests.tensors[i]),
+                                digest_text(sent_.tensors[i]));
+        }
+        if (differ == 0) first = "the tensors' digests are equal, the model's are not";
+        auto const more =
+            differ > 1 ? fmt::format(", and {} more", counted(differ - 1, "tensor")) : "";
+        return fmt::format(" holds other bytes than the trainer: {}{}", first, more);
+    }
+
+    void dump() {
+        auto const folder = std::filesystem::path{options_.dump};
+        auto const until = answer_deadline();
+        try {
+            for (int rank = 1; rank <= team_.count(); ++rank) {
+                auto const file = folder / fmt::format("rank-{}.safetensors", rank);
+                team_.order(rank, dump_order{file.string()}, until);
+            }
+            team_.await_done(until);
+        } catch (worker_lost const& lost) {
+            fail_at("writing what was received", phase::commit, lost.rank, lost.what());
+        }
+    }
+
+    // All workers may use the same cores and disk.
+    deadline answer_deadline() const {
+        return deadline::after(
+            options_.pass_over(weights_.bytes() * static_cast<std::uint64_t>(options_.workers)));
+    }
+
+    // Who was killed explains more than who noticed, or who gave up.
+    [[noreturn]] void fail_at(std::string const& what, phase where, int rank,
+                              std::string const& why) {
+        auto const killed = team_.find_killed(deadline::after(std::chrono::milliseconds{500}));
+        throw demo_failed{fmt::format("{} failed in phase {} at {}: {}", what, to_string(where),
+                                      team_.describe(killed != 0 ? killed : rank), why)};
+    }
+    [[noreturn]] void fail_by(std::string const& what, error const& failure) {
+        auto const& facts = failure.facts();
+        fail_at(what, facts.where, facts.suspect, failure.what());
+    }
+
+    demo_options const& options_;
+    weight_memory& weights_;
+    interrupt_guard interrupts_{};
+    demo_report report_;
+    text_table table_;
+    // row by row, but where the rows would stand among the progress bars of the same terminal
+    bool live_ = !is_terminal(STDOUT_FILENO) || !is_terminal(STDERR_FILENO);
+    worker_team team_{};
+    send_update send_{};  // after the team: it leaves the group first
+    weight_digests sent_{};
+    std::vector<weight_digests> received_ =
+        std::vector<weight_digests>(static_cast<std::size_t>(options_.workers));
+};
+
+void check_files(demo_options const& options, weight_memory const& weights) {
+    if (weights.size() == 0) throw bad_usage{"'" + options.model + "' holds no tensors"};
+    if (options.corrupt && weights.bytes() == 0) {
+        throw bad_usage{"--corrupt-one-byte: the tensors of '" + options.model + "' have no bytes"};
+    }
+    if (options.dump.empty()) return;
+    std::error_code failure;
+    std::filesystem::create_directories(options.dump, failure);
+    if (failure) {
+        throw bad_usage{"--dump: cannot make the folder '" + options.dump +
+                        "': " + failure.message()};
+    }
+}
+
+exit_code run_demo(demo_options const& options) {
+    ::signal(SIGPIPE, SIG_IGN);  // who is gone is found out where it is dealt with
+    auto weights = copy_of(open_model(options.model));
+    check_files(options, weights);
+    return demo_run{options, weights}.run();
+}
+
+}  // namespace
+
+command add_demo(CLI::App& program) {
+    auto* const app = program.add_subcommand(
+        "demo", "A trainer updates workers on this machine; every byte is proven by digest");
+    auto const chosen = std::make_shared<demo_options>();
+    auto& o = *chosen;
+    constexpr double day = 86'400;
+    add_text(*app, "--model", o.model, "FILE", "safetensors file, or the index of a sharded model")
+        ->required();
+    add_number(*app, "--workers", o.workers, 1, 64, "N", "Number of workers");
+    add_number(*app, "--rounds", o.rounds, 1, 1'000'000, "K", "Number of updates");
+    add_number(*app, "--change", o.change.fraction, 0.0, 1.0, "FRACTION",
+               "Of the elements, changed before each update");
+    add_number(*app, "--seed", o.change.seed, std::uint64_t{0},
+               std::numeric_limits<std::uint64_t>::max(), "S", "What the changes are drawn from");
+    add_choice(*app, "--engine", o.engine, engine_names,
+               "Tensors one by one, or the small ones packed");
+    add_choice(*app, "--transport", o.transport, transport_names,
+               "Workers as threads, or as processes over Gloo");
+    add_text(*app, "--dump", o.dump, "DIR",
+             "Write what each worker received: DIR/rank-R.safetensors");
+    app->add_flag("--corrupt-one-byte", o.corrupt,
+                  "Flip a byte at one worker after the last update: the demo must fail");
+    add_number(*app, "--deadline", o.deadline_s, 0.1, day, "SECONDS", "No byte moved for so long");
+    add_number(*app, "--announce-deadline", o.announce_deadline_s, 0.1, 30 * day, "SECONDS",
+               "No update announced for so long");
+    app->add_flag("--json", o.json, "One JSON document instead of text");
+    return {app, [chosen] { return run_demo(*chosen); }};
+}
+
+}  // namespace weightcast::program
