@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Door: packing plans.
+// Door: packing plans, announcements, and the mailbox that carries them over a group.
 
+#include <weightcast/plan/announcement.hpp>
+#include <weightcast/plan/group_mailbox.hpp>
 #include <weightcast/plan/layer_group.hpp>
 #include <weightcast/plan/packed_chunk.hpp>
 #include <weightcast/plan/packing_options.hpp>

@@ -502,7 +502,35 @@ BOOST_AUTO_TEST_CASE(a_layout_that_is_staged_is_another_plan) {
     BOOST_TEST(digest_of(list, {}) != direct);
 }
 
+BOOST_AUTO_TEST_CASE(the_root_of_a_tensor_in_no_chunk_is_part_of_it) {
+    for (auto const size : {0U, 100U}) {
+        tensor_list list;
+        list.add_bytes(size, 0);
+        auto const options = small_chunks(256, 50);
+        auto const of_first = digest_of(list, options);
+        list.tensors().front().root = 1;
+        BOOST_TEST(digest_of(list, options) != of_first);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(other_options_show_even_where_they_cut_alike) {
+    tensor_list list;
+    list.add_bytes(8);
+    std::set<std::uint64_t> digests;
+    for (auto const& options :
+         {packing_options{}, packing_options{.alignment = 32}, packing_options{.direct_from = 9},
+          packing_options{.chunk_bytes = 128}}) {
+        digests.insert(digest_of(list, options));
+    }
+    BOOST_TEST(digests.size() == 4U);
+}
+
 BOOST_AUTO_TEST_CASE(names_and_their_neighbours_are_told_apart) {
+    tensor_list longer;
+    longer.add("au", dtype::int8, {1});
+    tensor_list shorter;
+    shorter.add("a", dtype::uint8, {1});
+    BOOST_TEST(digest_of(longer) != digest_of(shorter));
     tensor_list one;
     one.add("ab", dtype::uint8, {1}).add("c", dtype::uint8, {1});
     tensor_list other;
