@@ -2,9 +2,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <limits>
 #include <map>
 #include <random>
@@ -547,6 +547,7 @@ BOOST_AUTO_TEST_CASE(options_that_the_vllm_layout_does_not_use_change_nothing) {
 
 // --- scale ---
 
+/// The least processor time of several tries: what else the machine does counts less.
 double seconds_to_plan(std::size_t tensors, packing_options const& options) {
     tensor_list list;
     for (std::size_t i = 0; i < tensors; ++i) {
@@ -554,15 +555,22 @@ double seconds_to_plan(std::size_t tensors, packing_options const& options) {
                      std::to_string(i % 300) + ".down_proj.weight",
                  dtype::bfloat16, {7, 9}, true, static_cast<int>(i % 64));
     }
-    auto const begin = std::chrono::steady_clock::now();
-    plan const made{list.view(), options};
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    double least = 1e9;
+    for (int attempt = 0; attempt < 5; ++attempt) {
+        auto const begin = std::clock();
+        plan const made{list.view(), options};
+        least = std::min(least, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+    }
+    return least;
 }
 
-BOOST_AUTO_TEST_CASE(b93_twenty_thousand_names_are_planned_at_once) {
-    // A quadratic pass over the names takes seconds here.
-    BOOST_TEST(seconds_to_plan(20'000, {}) < 1.0);
-    BOOST_TEST(seconds_to_plan(20'000, {.chunk_bytes = 128}) < 1.0);
+BOOST_AUTO_TEST_CASE(b93_the_time_to_plan_is_linear_in_the_names) {
+    for (auto const& options : {packing_options{}, packing_options{.chunk_bytes = 128}}) {
+        auto const few = seconds_to_plan(2'500, options);
+        auto const many = seconds_to_plan(20'000, options);
+        // 8 times the names; a quadratic pass takes 64 times as long.
+        BOOST_TEST(many < 24 * few, many << " s for 20000 names, " << few << " s for 2500");
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
