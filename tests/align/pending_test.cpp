@@ -166,7 +166,10 @@ BOOST_AUTO_TEST_CASE(one_moved_from_has_nothing_to_wait_for) {
         auto const third = std::move(second);  // waited for already: so is what it was moved to
     }
     BOOST_TEST(violations == 0);
-    { auto const dropped = std::move(broadcast_aligned(group, memory.view(), already_ready{}, patiently())); }
+    {
+        auto sent = broadcast_aligned(group, memory.view(), already_ready{}, patiently());
+        auto const dropped = std::move(sent);
+    }
     BOOST_TEST(violations == 1);
 }
 

@@ -119,6 +119,7 @@ class dense_sender {
         operation const op{{phase::payload, chunk_name(chunk, own_)}, limits_};
         auto const source_stream = fetched.source_stream();
         for (auto& lane : lanes_) {
+            if (!lane->is_alive()) continue;  // the source is still asked for every tensor
             auto const packing = lane->copy_stream();
             order(source_stream, packing);
             lane->send_chunk(members, chunk, op);

@@ -115,6 +115,10 @@ class sending_lane {
         for (auto& seat : seats_) f(*seat);
     }
 
+    /// Some group of the lane still takes part.
+    bool is_alive() const noexcept {
+        return std::ranges::any_of(seats_, [](auto const& s) { return !s->group().failure(); });
+    }
     /// Packs once, sends to every group of the lane.
     void send_chunk(std::span<packed_member<space> const> members, packed_chunk const& chunk, operation const& op) {
         auto& first = lead();
