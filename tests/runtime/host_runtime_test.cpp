@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(streams_come_and_go) {
     std::atomic<int> ran{0};
     for (int i = 0; i < 200; ++i) {
         stream<runtime> const s{i % 2 == 0 ? host0 : cpu_device};
-        runtime::enqueue(s, [&ran]() noexcept { ran.fetch_add(1, std::memory_order_relaxed); });
+        runtime::enqueue(s, [&ran]() noexcept { ran.fetch_add(1, std::memory_order_release); });
         if (i % 3 == 0) BOOST_TEST(runtime::wait(s, soon()));
     }
     for (auto const until = soon(); ran.load() != 200 && !until.expired();) std::this_thread::yield();
@@ -444,7 +444,7 @@ BOOST_AUTO_TEST_CASE(a_limit_is_kept_and_its_error_has_the_numbers) {
     settings_scope const limited{{.device_memory_limit = byte_count{4096}}};
     stream<runtime> const s{host1};
     device_buffer<runtime> first{3000, host1, s};
-    BOOST_CHECK_EXCEPTION((device_buffer<runtime>{2000, host1, s}), out_of_memory,
+    BOOST_CHECK_EXCEPTION(static_cast<void>(device_buffer<runtime>(2000, host1, s)), out_of_memory,
                           says({"no 2000 bytes on host:1", "3000 bytes are in use", "3072 reserved",
                                 "0 of them given back", "limit is 4096"}));
     BOOST_TEST(runtime::memory(host1).active == 3000U);
@@ -460,7 +460,7 @@ BOOST_AUTO_TEST_CASE(at_the_limit_what_is_idle_makes_room) {
     empty_pool(host1);
     settings_scope const limited{{.device_memory_limit = byte_count{8192}}};
     stream<runtime> const s{host1};
-    for (int i = 0; i < 4; ++i) device_buffer<runtime>{2048, host1, s};
+    for (int i = 0; i < 4; ++i) device_buffer<runtime> const passing{2048, host1, s};
     BOOST_TEST(runtime::wait(s, soon()));
     device_buffer<runtime> const all{8192, host1, s};
     BOOST_TEST(runtime::memory(host1).reserved == 8192U);

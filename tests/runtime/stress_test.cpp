@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(streams_come_and_go_on_many_threads) {
         for (int i = 0; i < 50; ++i) {
             stream<runtime> const s{caller % 2 == 0 ? host2 : cpu_device};
             event<runtime> const e;
-            runtime::enqueue(s, [&ran]() noexcept { ran.fetch_add(1, std::memory_order_relaxed); });
+            runtime::enqueue(s, [&ran]() noexcept { ran.fetch_add(1, std::memory_order_release); });
             e.record(s);
             if (i % 4 == 0 && !runtime::wait_device(2, soon())) failures.fetch_add(1);
             if (i % 2 == 0 && !e.wait(soon())) failures.fetch_add(1);

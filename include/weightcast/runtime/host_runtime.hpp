@@ -15,6 +15,7 @@
 #include <weightcast/runtime/concepts.hpp>
 #include <weightcast/runtime/detail/host_calls.hpp>
 #include <weightcast/runtime/detail/host_state.hpp>
+#include <weightcast/runtime/detail/loaded_code.hpp>
 #include <weightcast/runtime/host_handles.hpp>
 #include <weightcast/runtime/host_runtime_settings.hpp>
 #include <weightcast/tensor/device.hpp>
@@ -212,6 +213,7 @@ struct host_runtime {
     /// The state. @throws contract_violation  in a forked process
     static detail::host_state& state() {
         detail::check_not_forked();
+        detail::keep_this_code_loaded();
         return detail::shared_host_state();
     }
     /// The stream behind a handle of this state; whether it is alive is looked up under its own lock.

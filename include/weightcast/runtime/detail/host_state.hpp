@@ -12,7 +12,6 @@
 #include <mutex>
 #include <string>
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 #include <weightcast/base/byte_count.hpp>
@@ -37,7 +36,6 @@ struct host_event {
 class host_state {
   public:
     host_state() {
-        keep_code_loaded();
         ::pthread_atfork(nullptr, nullptr, &after_fork_in_child);
         std::atexit(&at_exit);
     }
@@ -137,14 +135,6 @@ class host_state {
         return live_streams_ != 0 || live_events_ != 0 || memory_.has_active();
     }
 
-    /// Stream threads run code of the object file that made the state: it must not be unloaded under them.
-    static void keep_code_loaded() noexcept {
-        Dl_info info{};
-        if (::dladdr(reinterpret_cast<void const*>(&after_fork_in_child), &info) != 0 &&
-            info.dli_fname != nullptr) {
-            ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-        }
-    }
     static void after_fork_in_child() noexcept { forked().store(true, std::memory_order_relaxed); }
     static void at_exit() noexcept;
     void stop() noexcept;
