@@ -19,6 +19,7 @@
 
 #include <laws/communicator_fault_laws.hpp>
 #include <laws/communicator_laws.hpp>
+#include <runtime/host_support.hpp>
 #include <support/allocation_count.hpp>
 #include <support/counting_new.hpp>
 #include <support/says.hpp>
@@ -104,6 +105,19 @@ BOOST_AUTO_TEST_CASE(reductions_are_exact_and_equal) {
 BOOST_AUTO_TEST_CASE(operations_keep_their_order) {
     for (int const size : {1, 2, 3, 5}) law_order_is_kept(maker, size);
     law_order_is_kept(maker, 3, placements[2]);
+}
+BOOST_AUTO_TEST_CASE(the_laws_hold_whatever_the_pace_of_the_streams) {
+    for (std::uint64_t const seed : {1U, 2U}) {
+        BOOST_TEST_CONTEXT("delay_seed " << seed) {
+            settings_scope const slow{{.poison_freed = true,
+                                       .max_delay = std::chrono::microseconds{300},
+                                       .delay_seed = seed}};
+            law_order_is_kept(maker, 3, placements[2]);
+            law_groups_of_ranges(maker, 2, {device{device_kind::host, 1}});
+            law_send_and_receive(maker, 3);
+            law_sizes_must_agree(maker, 3);
+        }
+    }
 }
 BOOST_AUTO_TEST_CASE(groups_live_side_by_side) { law_groups_side_by_side(maker); }
 BOOST_AUTO_TEST_CASE(wrong_calls_are_refused) { law_wrong_calls_are_refused(maker); }
