@@ -123,8 +123,8 @@ class group_mailbox {
         }
         tensor_view<space> view(dtype type) {
             extents const shape{static_cast<std::int64_t>(host_->size() / item_size(type))};
-            if (device_) return {device_->data(), type, shape, communicator_.where()};
-            return {host_->data(), type, shape};
+            // no bytes: nothing was staged, and nothing lies anywhere
+            return {device_ ? device_->data() : host_->data(), type, shape, communicator_.where()};
         }
         void finish(std::span<std::byte> bytes, operation const& op) {
             auto& core = communicator_.core();
