@@ -40,14 +40,16 @@ using event_type = event<host_runtime>;
 operation limits() { return {{phase::payload, "layer.0.weight"}, {}}; }
 
 /// The library's call and its wait.
-[[gnu::noinline]] void aligned_call(local_communicator& group, tensor_view<> const& tensor, operation const& op) {
+[[gnu::noinline]] void aligned_call(local_communicator& group, tensor_view<> const& tensor,
+                                    operation const& op) {
     auto sent = broadcast_aligned(group, tensor, produced_anywhere{}, op);
     sent.wait(op.limits.at);
 }
 
 /// The communicator's own work: enqueue, record, wait.
-[[gnu::noinline]] void bare_call(local_communicator& group, resident<local_communicator> const& tensor,
-                                 event_type& done, operation const& op) {
+[[gnu::noinline]] void bare_call(local_communicator& group,
+                                 resident<local_communicator> const& tensor, event_type& done,
+                                 operation const& op) {
     group.broadcast_from(tensor, op);
     host_runtime::record(done.ref(), group.core().collective_stream());
     group.wait(done.ref(), op.limits.at, op.label);
@@ -63,7 +65,8 @@ int main(int argc, char** argv) {
     tensor_view<> const tensor{weights.data(), dtype::float32, {16}};
     auto const op = limits();
 
-    for (int i = 0; i < 64; ++i) aligned_call(group, tensor, op);  // queue and event cache reach their size
+    for (int i = 0; i < 64; ++i)
+        aligned_call(group, tensor, op);  // queue and event cache reach their size
     counting = true;
     for (int i = 0; i < calls; ++i) aligned_call(group, tensor, op);
     counting = false;
@@ -73,6 +76,7 @@ int main(int argc, char** argv) {
         auto const proof = scope.align(tensor, already_ready{}, op.label);
         for (int i = 0; i < calls; ++i) bare_call(group, proof, done, op);
     }
-    fmt::print("{} calls, {} allocations in broadcast_aligned, pending and the host queue\n", calls, allocations);
+    fmt::print("{} calls, {} allocations in broadcast_aligned, pending and the host queue\n", calls,
+               allocations);
     return allocations == 0 ? 0 : 1;
 }

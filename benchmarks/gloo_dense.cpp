@@ -18,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/json.hpp>
 #include <fmt/core.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
@@ -27,6 +26,7 @@
 #include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <boost/json.hpp>
 
 #include <weightcast/comm/gloo_communicator.hpp>
 #include <weightcast/engine/dense_engine.hpp>
@@ -88,8 +88,10 @@ class raw_gloo {
             }
             std::size_t const at = p * piece;
             std::size_t const size = std::min(piece, bytes.size() - at);
-            if (rank_ == 0) buffers[c]->send(1, 1000 + p, at, size);
-            else buffers[c]->recv(0, 1000 + p, at, size);
+            if (rank_ == 0)
+                buffers[c]->send(1, 1000 + p, at, size);
+            else
+                buffers[c]->recv(0, 1000 + p, at, size);
             ++under_way[c];
         }
         for (std::size_t c = 0; c < contexts; ++c) {
@@ -99,8 +101,10 @@ class raw_gloo {
 
   private:
     void wait(gloo::transport::UnboundBuffer& buffer) {
-        if (rank_ == 0) buffer.waitSend();
-        else buffer.waitRecv();
+        if (rank_ == 0)
+            buffer.waitSend();
+        else
+            buffer.waitRecv();
     }
     int rank_;
     std::vector<std::shared_ptr<gloo::rendezvous::Context>> contexts_;
@@ -133,8 +137,10 @@ class library {
         }
     }
     void update() {
-        if (sender_) sender_->update(source_).or_throw();
-        else worker_->serve_one();
+        if (sender_)
+            sender_->update(source_).or_throw();
+        else
+            worker_->serve_one();
     }
 
   private:

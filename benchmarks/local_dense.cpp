@@ -2,9 +2,9 @@
 // A dense update of 1 GiB over `local`, one receiver: against memcpy of the same bytes in the same run.
 //   local_dense [MiB] [runs]
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -36,17 +36,20 @@ extents shape_of(std::size_t bytes) { return {static_cast<std::int64_t>(bytes)};
 /// A sender and a receiver thread on one device, kept over all runs.
 class pair_of_ranks {
   public:
-    pair_of_ranks(std::byte* from, std::byte* to, std::size_t bytes, device group_device, int updates)
+    pair_of_ranks(std::byte* from, std::byte* to, std::size_t bytes, device group_device,
+                  int updates)
         : group_{2, {.where = {group_device}}},
           sender_{trainer{already_joined(group_.join(0))}, {group_init{.rank = 0, .size = 2}}} {
         std::size_t const each = bytes / tensor_count;
         for (std::size_t i = 0; i < tensor_count; ++i) {
             auto const name = "layer." + std::to_string(i);
             source_.add(name, tensor_view<>{from + i * each, dtype::uint8, shape_of(each)});
-            tables_.main().add(name, tensor_view<>{to + i * each, dtype::uint8, shape_of(each), group_device});
+            tables_.main().add(
+                name, tensor_view<>{to + i * each, dtype::uint8, shape_of(each), group_device});
         }
         receiver_ = std::jthread{[this, updates] {
-            weight_worker worker{engine{already_joined(group_.join(1)), tables_}, group_init{.rank = 1, .size = 2}};
+            weight_worker worker{engine{already_joined(group_.join(1)), tables_},
+                                 group_init{.rank = 1, .size = 2}};
             for (int i = 0; i < updates; ++i) worker.serve_one();
         }};
     }
@@ -70,7 +73,8 @@ int main(int argc, char** argv) {
     auto to = bench::touched(bytes, 0);
     device const staged{device_kind::host, 0};
     stream<host_runtime> queue{staged};
-    auto* const on_device = static_cast<std::byte*>(host_runtime::allocate(bytes, staged, queue.ref()));
+    auto* const on_device =
+        static_cast<std::byte*>(host_runtime::allocate(bytes, staged, queue.ref()));
     std::memset(on_device, 0, bytes);
 
     bench::variant memcpy_whole{"memcpy, whole"};
@@ -103,9 +107,12 @@ int main(int argc, char** argv) {
 
     double const size = static_cast<double>(bytes);
     double const best = std::max(memcpy_whole.gb_per_s(size), memcpy_pieces.gb_per_s(size));
-    fmt::print("dense over local, {} MiB, 1 receiver, median of {} [slowest fastest], ratio to the better memcpy\n",
-               bytes >> 20U, runs);
-    for (auto const* v : {&memcpy_whole, &memcpy_pieces, &direct, &through_slots}) bench::print(*v, size, best);
+    fmt::print(
+        "dense over local, {} MiB, 1 receiver, median of {} [slowest fastest], ratio to the better memcpy\n",
+        bytes >> 20U, runs);
+    for (auto const* v : {&memcpy_whole, &memcpy_pieces, &direct, &through_slots})
+        bench::print(*v, size, best);
     fmt::print("staging on host:0 beyond the tensors: peak {} MiB, after the runs {} MiB\n",
-               (counters.peak - counters_before.active) >> 20U, (counters.active - counters_before.active) >> 20U);
+               (counters.peak - counters_before.active) >> 20U,
+               (counters.active - counters_before.active) >> 20U);
 }

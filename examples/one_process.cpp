@@ -18,7 +18,8 @@ constexpr int ranks = 3;
 float serve(local_group const& group, int rank) {
     std::vector<float> weights(1'000'000);
     parameter_tables<> tables;
-    tables.main().add("layer.0.weight", tensor_view<>{weights.data(), dtype::float32, {1000, 1000}});
+    tables.main().add("layer.0.weight",
+                      tensor_view<>{weights.data(), dtype::float32, {1000, 1000}});
     weight_worker worker{dense_engine{already_joined(group.join(rank)), tables},
                          group_init{.rank = rank, .size = ranks}};
     for (int step = 0; step < steps; ++step) worker.serve_one();
@@ -37,7 +38,8 @@ int main() {
         std::vector<float> weights(1'000'000, 1.0F);
         table_source<> model;
         model.add("layer.0.weight", tensor_view<>{weights.data(), dtype::float32, {1000, 1000}});
-        weight_sender sender{dense_trainer{already_joined(group.join(0))}, {{.rank = 0, .size = ranks}}};
+        weight_sender sender{dense_trainer{already_joined(group.join(0))},
+                             {{.rank = 0, .size = ranks}}};
         for (int step = 1; step <= steps; ++step) {
             weights[0] = static_cast<float>(step);
             sender.update(model).or_throw();

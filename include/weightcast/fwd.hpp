@@ -101,7 +101,8 @@ struct update_options;
 struct update_report;
 struct update_result;
 template <AnyTransferEngine E>
-    requires std::copyable<typename E::target_type> && std::equality_comparable<typename E::target_type> &&
+    requires std::copyable<typename E::target_type> &&
+             std::equality_comparable<typename E::target_type> &&
              std::copy_constructible<typename E::update_type>
 class rpc_worker;
 template <AnyTransferEngine E>

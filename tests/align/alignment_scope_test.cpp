@@ -56,7 +56,8 @@ BOOST_AUTO_TEST_CASE(a_mismatched_tensor_is_staged_on_the_groups_device) {
         device from;
         device to;
     };
-    for (auto const& [from, to] : {way{host0, host1}, way{cpu_device, host1}, way{host1, cpu_device}}) {
+    for (auto const& [from, to] :
+         {way{host0, host1}, way{cpu_device, host1}, way{host1, cpu_device}}) {
         BOOST_TEST_CONTEXT(from << " to " << to) {
             placed_bytes const memory{from, 1000, 2};
             auto group = lone(to);
@@ -138,7 +139,9 @@ BOOST_AUTO_TEST_CASE(slots_are_bounded_and_grow_to_their_largest_tensor) {
     placed_bytes const memory{host0, 10'000, 4};
     auto group = lone(host1);
     settled const group_done{group};
-    auto const part = [&](std::int64_t bytes) { return tensor_view<>{memory.data(), dtype::uint8, {bytes}, host0}; };
+    auto const part = [&](std::int64_t bytes) {
+        return tensor_view<>{memory.data(), dtype::uint8, {bytes}, host0};
+    };
     {
         scope_type scope{group, {.slots = 2}};
         for (std::int64_t const bytes : {100, 50, 1000, 1000, 300, 10'000, 10'000, 7}) {
@@ -223,7 +226,8 @@ BOOST_AUTO_TEST_CASE(receiving_never_stages_across_devices) {
             BOOST_TEST(facts.rank == 0);
             BOOST_TEST(facts.expected.find(to_string(where)) != std::string::npos);
             BOOST_TEST(facts.actual == to_string(buffer.where()));
-            BOOST_TEST(says({"payload: tensor 'layers.0.w'", to_string(where), to_string(buffer.where())})(e));
+            BOOST_TEST(says(
+                {"payload: tensor 'layers.0.w'", to_string(where), to_string(buffer.where())})(e));
         }
         BOOST_TEST(active(where) == (where == host1 ? 100U : 0U));
     }
@@ -276,8 +280,8 @@ BOOST_AUTO_TEST_CASE(a_destination_whose_elements_overlap_is_refused_before_anyt
     settled const group_done{group};
     scope_type scope{group};
     auto overlapping = memory.view(dtype::int32, {4, 4}, {2, 1});
-    BOOST_CHECK_EXCEPTION(static_cast<void>(scope.require(overlapping, {phase::payload, "w"})), bad_argument,
-                          says("overlap"));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(scope.require(overlapping, {phase::payload, "w"})),
+                          bad_argument, says("overlap"));
     auto one_element = memory.view(dtype::int32, {4}, {0});
     BOOST_CHECK_THROW(static_cast<void>(scope.require(one_element)), bad_argument);
     BOOST_TEST(scope.align(overlapping).staged());  // to read from it is fine
@@ -302,10 +306,12 @@ BOOST_AUTO_TEST_CASE(received_bytes_come_after_those_who_still_read_the_buffer) 
         {
             scope_type scope{c};
             auto view = memory.view();
-            c.broadcast_into(scope.require(view, after(reader.ref()), {phase::payload, "w"}), 0, patiently());
+            c.broadcast_into(scope.require(view, after(reader.ref()), {phase::payload, "w"}), 0,
+                             patiently());
         }
         std::this_thread::sleep_for(std::chrono::milliseconds{20});
-        if (runtime::query(c.core().collective_stream())) return "received while the buffer was read";
+        if (runtime::query(c.core().collective_stream()))
+            return "received while the buffer was read";
         blocker.open();
         finish(c, patiently());
         settle(reader);
@@ -322,8 +328,8 @@ BOOST_AUTO_TEST_CASE(a_pointer_that_is_not_where_the_tensor_says_is_refused) {
     settled const group_done{group};
     scope_type scope{group};
     auto const refuse = [&](tensor_view<> lie, std::string const& said, std::string const& actual) {
-        BOOST_CHECK_EXCEPTION(static_cast<void>(scope.align(lie, {}, {phase::payload, "w"})), device_mismatch,
-                              says({"tensor 'w'", said, actual}));
+        BOOST_CHECK_EXCEPTION(static_cast<void>(scope.align(lie, {}, {phase::payload, "w"})),
+                              device_mismatch, says({"tensor 'w'", said, actual}));
         BOOST_CHECK_THROW(static_cast<void>(scope.require(lie)), device_mismatch);
     };
     refuse({on0.data(), dtype::uint8, {100}, host1}, "host:1", "host:0");
@@ -343,7 +349,8 @@ BOOST_AUTO_TEST_CASE(a_tensor_of_another_kind_of_device_is_refused) {
     settled const group_done{group};
     scope_type scope{group};
     tensor_view<> foreign{ordinary.data(), dtype::uint8, {100}, device{device_kind::cuda, 1}};
-    BOOST_CHECK_EXCEPTION(static_cast<void>(scope.align(foreign)), device_mismatch, says({"kind host", "cuda:1"}));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(scope.align(foreign)), device_mismatch,
+                          says({"kind host", "cuda:1"}));
     BOOST_CHECK_THROW(static_cast<void>(scope.require(foreign)), device_mismatch);
     tensor_view<> far{ordinary.data(), dtype::uint8, {100}, device{device_kind::cuda, 70}};
     BOOST_CHECK_THROW(static_cast<void>(scope.align(far)), device_mismatch);
@@ -356,7 +363,8 @@ BOOST_AUTO_TEST_CASE(a_tensor_that_cannot_be_aligned_leaves_the_scope_usable) {
     settled const group_done{group};
     scope_type scope{group, {.slots = 1}};
     for (int i = 0; i < 3; ++i) {
-        BOOST_CHECK_THROW(static_cast<void>(scope.align(tensor_view<>{ordinary.data(), dtype::uint8, {100}, host1})),
+        BOOST_CHECK_THROW(static_cast<void>(scope.align(
+                              tensor_view<>{ordinary.data(), dtype::uint8, {100}, host1})),
                           device_mismatch);
     }
     BOOST_TEST((bytes_of_proof(group, scope.align(good.view())) == good.read()));
@@ -371,7 +379,8 @@ BOOST_AUTO_TEST_CASE(each_source_device_is_waited_for_and_no_other) {
     settled const group_done{group};
     auto const counts = [] {
         std::vector<std::uint64_t> all;
-        for (int i = 0; i < runtime::device_count(); ++i) all.push_back(runtime::device_wait_count(i));
+        for (int i = 0; i < runtime::device_count(); ++i)
+            all.push_back(runtime::device_wait_count(i));
         return all;
     };
     scope_type scope{group};
@@ -405,8 +414,9 @@ BOOST_AUTO_TEST_CASE(a_source_device_that_stays_busy_is_a_timeout_that_names_the
     settled const group_done{group};
     scope_type scope{group};
     stream_blocker<runtime> blocker{memory.stream()};
-    BOOST_CHECK_EXCEPTION(static_cast<void>(scope.align(memory.view(), produced_anywhere{at_once()})), timeout,
-                          says({"host:0", "busy", "produced_on"}));
+    BOOST_CHECK_EXCEPTION(
+        static_cast<void>(scope.align(memory.view(), produced_anywhere{at_once()})), timeout,
+        says({"host:0", "busy", "produced_on"}));
     BOOST_TEST(active(host1) == 0U);
     weightcast::stream<runtime> const other{host0};
     BOOST_TEST(scope.align(memory.view(), produced_on{other.ref()}).staged());
@@ -425,7 +435,8 @@ BOOST_AUTO_TEST_CASE(produced_on_orders_without_waiting) {
             runtime::copy(memory.data(), from, new_bytes.data(), cpu_device, 5000, memory.stream());
             scope_type scope{group};
             auto const proof = scope.align(memory.view(), produced_on{memory.stream()});
-            group.broadcast_from(proof, patiently());  // all this returned, and the stream is still blocked
+            group.broadcast_from(
+                proof, patiently());  // all this returned, and the stream is still blocked
             BOOST_TEST(!runtime::query(group.core().collective_stream()));
             blocker.open();
             finish(group, patiently());
@@ -489,7 +500,8 @@ BOOST_AUTO_TEST_CASE(a_proof_is_good_for_its_own_communicator_only) {
     settled const second_done{second};
     scope_type scope{first};
     auto view = memory.view();
-    BOOST_CHECK_EXCEPTION(second.broadcast_from(scope.align(view)), contract_violation, says("another communicator"));
+    BOOST_CHECK_EXCEPTION(second.broadcast_from(scope.align(view)), contract_violation,
+                          says("another communicator"));
     BOOST_CHECK_EXCEPTION(second.broadcast_into(scope.require(view), 0), contract_violation,
                           says("another communicator"));
     auto group = scope.send_group();
@@ -537,14 +549,16 @@ BOOST_AUTO_TEST_CASE(a_shared_slot_is_not_filled_again_before_every_group_has_re
             auto middle_group = lone(host1);
             settled const middle_group_done{middle_group};
             return run_ranks(two, [&](group_type& c) -> std::string {
-                if (c.rank() == 1) {  // late, so that the bytes are read long after they were staged
+                if (c.rank() ==
+                    1) {  // late, so that the bytes are read long after they were staged
                     std::this_thread::sleep_for(std::chrono::milliseconds{50});
                     placed_bytes received{host1, contents(3000)};
                     scope_type scope{c};
                     auto view = received.view();
                     c.broadcast_into(scope.require(view), 0, patiently());
                     finish(c, patiently());
-                    return unless(received.read() == first_bytes, "the slot was filled before it was read");
+                    return unless(received.read() == first_bytes,
+                                  "the slot was filled before it was read");
                 }
                 placed_bytes const first{host0, first_bytes};
                 placed_bytes const second{host0, 3000, 24};
@@ -599,7 +613,8 @@ BOOST_AUTO_TEST_CASE(a_proof_of_another_device_is_not_shared) {
     scope_type owner{first};
     auto const original = owner.align(memory.view());
     scope_type borrower{second};
-    BOOST_CHECK_EXCEPTION(static_cast<void>(borrower.share(original)), device_mismatch, says({"host:1", "host:2"}));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(borrower.share(original)), device_mismatch,
+                          says({"host:1", "host:2"}));
 }
 
 // --- chunks ---
@@ -628,7 +643,8 @@ BOOST_AUTO_TEST_CASE(a_member_that_cannot_be_packed_gives_its_slot_back) {
     auto group = lone(host1);
     settled const group_done{group};
     std::vector<packed_member<host_space>> const members{
-        {good.view(), 0, 500, 0}, {tensor_view<>{gone.data(), dtype::uint8, {500}, host0}, 0, 600, 500}};
+        {good.view(), 0, 500, 0},
+        {tensor_view<>{gone.data(), dtype::uint8, {500}, host0}, 0, 600, 500}};
     void* const freed = [] {
         placed_bytes block{host2, 500, 30};
         return block.data();
@@ -637,7 +653,8 @@ BOOST_AUTO_TEST_CASE(a_member_that_cannot_be_packed_gives_its_slot_back) {
         {good.view(), 0, 500, 0}, {tensor_view<>{freed, dtype::uint8, {500}, host2}, 0, 500, 500}};
     scope_type scope{group, {.slots = 1}};
     for (int i = 0; i < 3; ++i) {
-        BOOST_CHECK_THROW(static_cast<void>(scope.pack(dangling, 1000, {phase::payload, "chunk"})), error);
+        BOOST_CHECK_THROW(static_cast<void>(scope.pack(dangling, 1000, {phase::payload, "chunk"})),
+                          error);
     }
     BOOST_TEST(scope.align(good.view()).staged());
 }

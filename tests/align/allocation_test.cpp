@@ -75,11 +75,13 @@ BOOST_AUTO_TEST_CASE(broadcast_aligned_and_its_pending_allocate_nothing) {
     auto const op = patiently();
     weightcast::stream<runtime> const producer{host1};
     BOOST_TEST(allocations_of(group, [&] {
-                   auto sent = broadcast_aligned(group, memory.view(), produced_anywhere{op.limits.at}, op);
+                   auto sent =
+                       broadcast_aligned(group, memory.view(), produced_anywhere{op.limits.at}, op);
                    sent.wait(op.limits.at);
                }) == 0U);
     BOOST_TEST(allocations_of(group, [&] {
-                   auto sent = broadcast_aligned(group, memory.view(), produced_on{producer.ref()}, op);
+                   auto sent =
+                       broadcast_aligned(group, memory.view(), produced_on{producer.ref()}, op);
                    sent.then(producer.ref());
                    sent.wait(op.limits.at);
                }) == 0U);

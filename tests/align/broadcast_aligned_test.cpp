@@ -49,8 +49,10 @@ class scattered {
         }
     }
     std::vector<named> list() const {
-        std::vector<named> all{{"cpu", tensor_view<>{const_cast<std::byte*>(ordinary_.data()), dtype::uint8,
-                                                     {static_cast<std::int64_t>(ordinary_.size())}}}};
+        std::vector<named> all{
+            {"cpu", tensor_view<>{const_cast<std::byte*>(ordinary_.data()),
+                                  dtype::uint8,
+                                  {static_cast<std::int64_t>(ordinary_.size())}}}};
         for (auto const& p : placed_) all.push_back({"on a device", p->view()});
         return all;
     }
@@ -76,7 +78,9 @@ BOOST_AUTO_TEST_CASE(sender_path_one_tensor) {
                               [&](group_type& c) -> std::string {
                                   if (c.rank() != 0) return receive_and_compare(c, bytes, "tensor");
                                   placed_bytes const memory{host0, bytes};
-                                  broadcast_aligned(c, memory.view(), anywhere(), patiently("tensor")).wait(soon());
+                                  broadcast_aligned(c, memory.view(), anywhere(),
+                                                    patiently("tensor"))
+                                      .wait(soon());
                                   return "";
                               }),
                     "one tensor");
@@ -87,19 +91,21 @@ BOOST_AUTO_TEST_CASE(sender_path_many_named_tensors) {
     scattered const source{5000, 10};
     auto const expected = source.expected();
     for (auto const where : {host1, cpu_device}) {
-        check_ranks(run_ranks(3, where,
-                              [&](group_type& c) -> std::string {
-                                  if (c.rank() == 0) {
-                                      broadcast_aligned(c, source.list(), anywhere(), patiently()).wait(soon());
-                                      return "";
-                                  }
-                                  for (auto const& bytes : expected) {
-                                      auto said = receive_and_compare(c, bytes, "tensor");
-                                      if (!said.empty()) return said;
-                                  }
-                                  return "";
-                              }),
-                    "many named tensors");
+        check_ranks(
+            run_ranks(
+                3, where,
+                [&](group_type& c) -> std::string {
+                    if (c.rank() == 0) {
+                        broadcast_aligned(c, source.list(), anywhere(), patiently()).wait(soon());
+                        return "";
+                    }
+                    for (auto const& bytes : expected) {
+                        auto said = receive_and_compare(c, bytes, "tensor");
+                        if (!said.empty()) return said;
+                    }
+                    return "";
+                }),
+            "many named tensors");
     }
 }
 
@@ -132,8 +138,9 @@ BOOST_AUTO_TEST_CASE(sender_path_a_lora_set) {
             memory.push_back(std::make_unique<placed_bytes>(where, 8 * 64 * 4, 30 + layer));
             names.push_back("layers." + std::to_string(layer) + part);
             auto const& m = *memory.back();
-            set.push_back({names.back(), part[6] == 'A' ? m.view(dtype::float32, {8, 64})
-                                                        : m.view(dtype::float32, {64, 8}, {1, 64})});
+            set.push_back({names.back(), part[6] == 'A'
+                                             ? m.view(dtype::float32, {8, 64})
+                                             : m.view(dtype::float32, {64, 8}, {1, 64})});
         }
     }
     std::vector<contents> expected;
@@ -181,11 +188,12 @@ BOOST_AUTO_TEST_CASE(a_busy_source_is_a_timeout_before_anything_was_sent) {
     stream_blocker<runtime> const blocker{busy.stream()};
     auto group = local_group{2, {.where = {host1}}}.join(0);
     std::vector<named> const list{{"idle", idle.view()}, {"busy", busy.view()}};
-    BOOST_CHECK_EXCEPTION(static_cast<void>(broadcast_aligned(group, list, produced_anywhere{at_once()}, patiently())),
+    BOOST_CHECK_EXCEPTION(static_cast<void>(broadcast_aligned(
+                              group, list, produced_anywhere{at_once()}, patiently())),
                           timeout, says({"host:2", "produced_on"}));
-    BOOST_CHECK_EXCEPTION(
-        static_cast<void>(broadcast_aligned(group, busy.view(), produced_anywhere{at_once()}, patiently())), timeout,
-        says({"host:2", "produced_on"}));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(broadcast_aligned(
+                              group, busy.view(), produced_anywhere{at_once()}, patiently())),
+                          timeout, says({"host:2", "produced_on"}));
     BOOST_TEST(!group.outstanding());
     BOOST_TEST(!group.failed());
 }
@@ -195,10 +203,12 @@ BOOST_AUTO_TEST_CASE(a_tensor_in_the_wrong_place_is_refused_before_the_first_one
     contents ordinary(100);
     auto group = local_group{2, {.where = {host1}}}.join(0);
     for (auto const where : {host1, device{device_kind::cuda, 0}, device{device_kind::cuda, 99}}) {
-        std::vector<named> const list{{"good", good.view()},
-                                      {"layers.7.bad", tensor_view<>{ordinary.data(), dtype::uint8, {100}, where}}};
-        BOOST_CHECK_EXCEPTION(static_cast<void>(broadcast_aligned(group, list, anywhere(), patiently())),
-                              device_mismatch, says({"tensor 'layers.7.bad'", to_string(where)}));
+        std::vector<named> const list{
+            {"good", good.view()},
+            {"layers.7.bad", tensor_view<>{ordinary.data(), dtype::uint8, {100}, where}}};
+        BOOST_CHECK_EXCEPTION(
+            static_cast<void>(broadcast_aligned(group, list, anywhere(), patiently())),
+            device_mismatch, says({"tensor 'layers.7.bad'", to_string(where)}));
     }
     BOOST_TEST(!group.outstanding());
     BOOST_TEST(!group.failed());
@@ -215,16 +225,19 @@ BOOST_AUTO_TEST_CASE(an_empty_list_is_sent_at_once) {
 
 BOOST_AUTO_TEST_CASE(a_thread_on_another_device_sends_and_stays_there) {
     auto const bytes = pattern(5000, 63);
-    check_ranks(run_ranks(2, host1,
-                          [&](group_type& c) -> std::string {
-                              if (runtime::current_device() != 0) return "a fresh thread is not on device 0";
-                              if (c.rank() != 0) return receive_and_compare(c, bytes, "tensor");
-                              placed_bytes const memory{host0, bytes};
-                              broadcast_aligned(c, memory.view(), anywhere(), patiently()).wait(soon());
-                              if (runtime::device_of(c.core().collective_stream()) != host1) return "another stream";
-                              return unless(runtime::current_device() == 0, "the caller's device changed");
-                          }),
-                "device 0 sends for device 1");
+    check_ranks(
+        run_ranks(2, host1,
+                  [&](group_type& c) -> std::string {
+                      if (runtime::current_device() != 0)
+                          return "a fresh thread is not on device 0";
+                      if (c.rank() != 0) return receive_and_compare(c, bytes, "tensor");
+                      placed_bytes const memory{host0, bytes};
+                      broadcast_aligned(c, memory.view(), anywhere(), patiently()).wait(soon());
+                      if (runtime::device_of(c.core().collective_stream()) != host1)
+                          return "another stream";
+                      return unless(runtime::current_device() == 0, "the caller's device changed");
+                  }),
+        "device 0 sends for device 1");
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_restores_the_callers_device_too) {
@@ -233,7 +246,8 @@ BOOST_AUTO_TEST_CASE(an_exception_restores_the_callers_device_too) {
     settled const group_done{group};
     runtime::set_current_device(2);
     tensor_view<> const lie{ordinary.data(), dtype::uint8, {100}, host0};
-    BOOST_CHECK_THROW(static_cast<void>(broadcast_aligned(group, lie, anywhere(), patiently())), device_mismatch);
+    BOOST_CHECK_THROW(static_cast<void>(broadcast_aligned(group, lie, anywhere(), patiently())),
+                      device_mismatch);
     BOOST_TEST(runtime::current_device() == 2);
     runtime::set_current_device(0);
 }
@@ -243,13 +257,14 @@ BOOST_AUTO_TEST_CASE(produced_on_is_recorded_at_the_call) {
     for (auto const from : {host1, host0}) {
         check_ranks(run_ranks(2, host1,
                               [&](group_type& c) -> std::string {
-                                  if (c.rank() != 0) return receive_and_compare(c, new_bytes, "tensor");
+                                  if (c.rank() != 0)
+                                      return receive_and_compare(c, new_bytes, "tensor");
                                   placed_bytes memory{from, contents(50'000)};
                                   stream_blocker<runtime> blocker{memory.stream()};
-                                  runtime::copy(memory.data(), from, new_bytes.data(), cpu_device, 50'000,
-                                                memory.stream());
-                                  auto sent = broadcast_aligned(c, memory.view(), produced_on{memory.stream()},
-                                                                patiently());
+                                  runtime::copy(memory.data(), from, new_bytes.data(), cpu_device,
+                                                50'000, memory.stream());
+                                  auto sent = broadcast_aligned(
+                                      c, memory.view(), produced_on{memory.stream()}, patiently());
                                   std::this_thread::sleep_for(std::chrono::milliseconds{10});
                                   bool const early = sent.ready();
                                   blocker.open();
@@ -268,10 +283,11 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_copy_to_ordinary_memory_is_waited_for_with_
                               placed_bytes const memory{host0, new_bytes};
                               contents landing(50'000);
                               stream_blocker<runtime> blocker{memory.stream()};
-                              runtime::copy(landing.data(), cpu_device, memory.data(), host0, landing.size(),
-                                            memory.stream());
-                              auto sent = broadcast_aligned(c, tensor_view<>{landing.data(), dtype::uint8, {50'000}},
-                                                            produced_on{memory.stream()}, patiently());
+                              runtime::copy(landing.data(), cpu_device, memory.data(), host0,
+                                            landing.size(), memory.stream());
+                              auto sent = broadcast_aligned(
+                                  c, tensor_view<>{landing.data(), dtype::uint8, {50'000}},
+                                  produced_on{memory.stream()}, patiently());
                               blocker.open();
                               sent.wait(soon());
                               return "";
@@ -300,7 +316,8 @@ BOOST_AUTO_TEST_CASE(an_exception_leaves_a_scope_with_a_staged_broadcast_in_flig
             } catch (std::runtime_error const&) {
                 // its slot is free again: what comes next may get the same memory, in the stream's order
                 placed_bytes const other{host1, contents(40'000, std::byte{0xEE})};
-                if (runtime::memory(host1).active > 2 * 40'000U) return "the staging was not given back";
+                if (runtime::memory(host1).active > 2 * 40'000U)
+                    return "the staging was not given back";
             }
         }
         finish(c, patiently());
@@ -317,7 +334,9 @@ BOOST_AUTO_TEST_CASE(staging_of_a_failed_group_is_given_back) {
         auto sent = broadcast_aligned(group, memory.view(), anywhere(), patiently());
         group.abort();
         BOOST_CHECK_THROW(sent.wait(soon()), group_aborted);
-        BOOST_CHECK_THROW(static_cast<void>(broadcast_aligned(group, memory.view(), anywhere(), patiently())), error);
+        BOOST_CHECK_THROW(
+            static_cast<void>(broadcast_aligned(group, memory.view(), anywhere(), patiently())),
+            error);
         BOOST_TEST(runtime::memory(host1).active == 0U);
         settle(group.core().copy_stream());
     }
@@ -337,7 +356,8 @@ BOOST_AUTO_TEST_CASE(active_staging_returns_to_zero_and_reserved_bytes_stay_flat
             for (int i = 0; i < cycles; ++i) receive_into(c, view, 0, patiently());
             return unless(target.read() == source, "the last cycle's bytes are wrong");
         }
-        tensor_view<> const tensor{const_cast<std::byte*>(source.data()), dtype::uint8,
+        tensor_view<> const tensor{const_cast<std::byte*>(source.data()),
+                                   dtype::uint8,
                                    {static_cast<std::int64_t>(bytes)}};
         std::uint64_t reserved = 0;
         for (int i = 0; i < cycles; ++i) {
@@ -348,7 +368,8 @@ BOOST_AUTO_TEST_CASE(active_staging_returns_to_zero_and_reserved_bytes_stay_flat
             if (i == 0) reserved = now.reserved;
             if (now.active != 0) return "staging is active after cycle " + std::to_string(i);
             if (now.reserved != reserved) {
-                return "reserved bytes went from " + std::to_string(reserved) + " to " + std::to_string(now.reserved);
+                return "reserved bytes went from " + std::to_string(reserved) + " to " +
+                       std::to_string(now.reserved);
             }
         }
         return unless(reserved >= bytes && reserved < bytes + 4096, "other staging than one slot");
@@ -367,19 +388,20 @@ BOOST_AUTO_TEST_CASE(pool_threads_send_the_same_tensors_to_several_groups_at_onc
         std::vector<std::jthread> pool;
         for (int g = 0; g < groups; ++g) {
             pool.emplace_back([&, g] {
-                auto const results = run_ranks(2, device{device_kind::host, g % 3}, [&](group_type& c) -> std::string {
-                    for (int round = 0; round < 5; ++round) {
-                        if (c.rank() == 0) {
-                            broadcast_aligned(c, list, anywhere(), patiently()).wait(soon());
-                            continue;
+                auto const results = run_ranks(
+                    2, device{device_kind::host, g % 3}, [&](group_type& c) -> std::string {
+                        for (int round = 0; round < 5; ++round) {
+                            if (c.rank() == 0) {
+                                broadcast_aligned(c, list, anywhere(), patiently()).wait(soon());
+                                continue;
+                            }
+                            for (auto const& bytes : expected) {
+                                auto wrong = receive_and_compare(c, bytes, "tensor");
+                                if (!wrong.empty()) return wrong;
+                            }
                         }
-                        for (auto const& bytes : expected) {
-                            auto wrong = receive_and_compare(c, bytes, "tensor");
-                            if (!wrong.empty()) return wrong;
-                        }
-                    }
-                    return "";
-                });
+                        return "";
+                    });
                 for (auto const& r : results) said[static_cast<std::size_t>(g)] += r;
             });
         }
@@ -390,59 +412,63 @@ BOOST_AUTO_TEST_CASE(pool_threads_send_the_same_tensors_to_several_groups_at_onc
 // --- receiving ---
 
 BOOST_AUTO_TEST_CASE(a_receive_keeps_its_buffers_address) {
-    check_ranks(run_ranks(2,
-                          [](group_type& c) -> std::string {
-                              std::vector<float> weights(1000, c.rank() == 0 ? 2.0F : 0.0F);
-                              auto const* const address = weights.data();
-                              if (c.rank() == 0) {
-                                  broadcast_aligned(c, weights, anywhere(), patiently()).wait(soon());
-                                  return "";
-                              }
-                              receive_into(c, weights, 0, patiently());
-                              if (weights.data() != address) return "the buffer moved";
-                              return unless(weights.front() == 2.0F && weights.back() == 2.0F, "other bytes");
-                          }),
-                "address");
+    check_ranks(
+        run_ranks(2,
+                  [](group_type& c) -> std::string {
+                      std::vector<float> weights(1000, c.rank() == 0 ? 2.0F : 0.0F);
+                      auto const* const address = weights.data();
+                      if (c.rank() == 0) {
+                          broadcast_aligned(c, weights, anywhere(), patiently()).wait(soon());
+                          return "";
+                      }
+                      receive_into(c, weights, 0, patiently());
+                      if (weights.data() != address) return "the buffer moved";
+                      return unless(weights.front() == 2.0F && weights.back() == 2.0F,
+                                    "other bytes");
+                  }),
+        "address");
 }
 
 BOOST_AUTO_TEST_CASE(a_strided_buffer_is_unpacked_when_receive_into_returns) {
     auto const bytes = pattern(60, 71);
     settings_scope const delayed{{.max_delay = std::chrono::microseconds{500}, .delay_seed = 71}};
-    check_ranks(run_ranks(2, host1,
-                          [&](group_type& c) -> std::string {
-                              placed_bytes memory{host1, contents(400)};
-                              if (c.rank() == 0) {
-                                  placed_bytes const source{host0, bytes};
-                                  broadcast_aligned(c, source.view(), anywhere(), patiently()).wait(soon());
-                                  return "";
-                              }
-                              auto view = memory.view(dtype::int32, {5, 3}, {17, 2});
-                              receive_into(c, view, 0, patiently());
-                              return unless(gathered(view) == bytes, "not unpacked");
-                          }),
-                "strided");
+    check_ranks(
+        run_ranks(2, host1,
+                  [&](group_type& c) -> std::string {
+                      placed_bytes memory{host1, contents(400)};
+                      if (c.rank() == 0) {
+                          placed_bytes const source{host0, bytes};
+                          broadcast_aligned(c, source.view(), anywhere(), patiently()).wait(soon());
+                          return "";
+                      }
+                      auto view = memory.view(dtype::int32, {5, 3}, {17, 2});
+                      receive_into(c, view, 0, patiently());
+                      return unless(gathered(view) == bytes, "not unpacked");
+                  }),
+        "strided");
 }
 
 BOOST_AUTO_TEST_CASE(a_buffer_elsewhere_is_refused_and_the_group_is_usable) {
     auto const bytes = pattern(1000, 72);
-    check_ranks(run_ranks(2, host1,
-                          [&](group_type& c) -> std::string {
-                              if (c.rank() == 0) {
-                                  placed_bytes const source{host1, bytes};
-                                  broadcast_aligned(c, source.view(), anywhere(), patiently()).wait(soon());
-                                  return "";
-                              }
-                              placed_bytes elsewhere{host0, contents(1000, std::byte{0x11})};
-                              auto view = elsewhere.view();
-                              try {
-                                  receive_into(c, view, 0, patiently());
-                                  return "received into another device's memory";
-                              } catch (device_mismatch const&) {
-                              }
-                              if (elsewhere.read() != contents(1000, std::byte{0x11})) return "bytes were written";
-                              return receive_and_compare(c, bytes, "tensor");
-                          }),
-                "mismatch");
+    check_ranks(
+        run_ranks(2, host1,
+                  [&](group_type& c) -> std::string {
+                      if (c.rank() == 0) {
+                          placed_bytes const source{host1, bytes};
+                          broadcast_aligned(c, source.view(), anywhere(), patiently()).wait(soon());
+                          return "";
+                      }
+                      placed_bytes elsewhere{host0, contents(1000, std::byte{0x11})};
+                      auto view = elsewhere.view();
+                      try {
+                          receive_into(c, view, 0, patiently());
+                          return "received into another device's memory";
+                      } catch (device_mismatch const&) {}
+                      if (elsewhere.read() != contents(1000, std::byte{0x11}))
+                          return "bytes were written";
+                      return receive_and_compare(c, bytes, "tensor");
+                  }),
+        "mismatch");
 }
 
 BOOST_AUTO_TEST_CASE(a_receiver_that_waits_in_vain_is_a_timeout_within_its_deadline) {
@@ -451,8 +477,9 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_waits_in_vain_is_a_timeout_within_its_deadl
     auto const sender = group.join(0);
     placed_bytes target{host1, contents(1000)};
     auto view = target.view();
-    operation const op{{phase::payload, "layers.0.w"},
-                       {.stall = std::chrono::milliseconds{200}, .at = deadline::after(std::chrono::seconds{60})}};
+    operation const op{
+        {phase::payload, "layers.0.w"},
+        {.stall = std::chrono::milliseconds{200}, .at = deadline::after(std::chrono::seconds{60})}};
     auto const began = std::chrono::steady_clock::now();
     BOOST_CHECK_EXCEPTION(receive_into(receiver, view, 0, op), timeout,
                           says({"payload: tensor 'layers.0.w'", "rank 1", "suspected rank 0"}));

@@ -49,7 +49,9 @@ struct lonely {
     placed_bytes memory{host1, 1000, 1};
     operation op = patiently();
 
-    pending<group_type> send() { return broadcast_aligned(sender, memory.view(), already_ready{}, op); }
+    pending<group_type> send() {
+        return broadcast_aligned(sender, memory.view(), already_ready{}, op);
+    }
 };
 
 BOOST_AUTO_TEST_SUITE(pending_suite)
@@ -61,13 +63,15 @@ BOOST_AUTO_TEST_CASE(after_wait_the_source_may_change) {
         for (std::uint64_t round = 0; round < 20; ++round) {
             if (c.rank() == 0) {
                 memory.write(pattern(200'000, round));
-                auto sent = broadcast_aligned(c, memory.view(), produced_anywhere{soon()}, patiently());
+                auto sent =
+                    broadcast_aligned(c, memory.view(), produced_anywhere{soon()}, patiently());
                 sent.wait(soon());
                 memory.write(contents(200'000));
             } else {
                 auto view = memory.view();
                 receive_into(c, view, 0, patiently());
-                if (memory.read() != pattern(200'000, round)) return "round " + std::to_string(round) + " is wrong";
+                if (memory.read() != pattern(200'000, round))
+                    return "round " + std::to_string(round) + " is wrong";
             }
         }
         return "";
@@ -84,14 +88,17 @@ BOOST_AUTO_TEST_CASE(on_a_stream_given_to_then_the_source_may_change) {
         for (std::uint64_t round = 0; round < 10; ++round) {
             if (c.rank() == 0) {
                 memory.write(pattern(200'000, round));
-                auto sent = broadcast_aligned(c, memory.view(), produced_anywhere{soon()}, patiently());
+                auto sent =
+                    broadcast_aligned(c, memory.view(), produced_anywhere{soon()}, patiently());
                 sent.then(memory.stream());  // the caller does not wait: the stream does
-                runtime::copy(memory.data(), host1, zero.data(), cpu_device, zero.size(), memory.stream());
+                runtime::copy(memory.data(), host1, zero.data(), cpu_device, zero.size(),
+                              memory.stream());
             } else {
                 std::this_thread::sleep_for(std::chrono::milliseconds{2});
                 auto view = memory.view();
                 receive_into(c, view, 0, patiently());
-                if (memory.read() != pattern(200'000, round)) return "round " + std::to_string(round) + " is wrong";
+                if (memory.read() != pattern(200'000, round))
+                    return "round " + std::to_string(round) + " is wrong";
             }
         }
         settle(memory.stream());
@@ -132,7 +139,8 @@ BOOST_AUTO_TEST_CASE(one_dropped_while_outstanding_aborts_the_group_and_is_a_vio
     BOOST_TEST(ranks.sender.failed());
     placed_bytes target{host1, contents(1000)};
     auto view = target.view();
-    BOOST_CHECK_EXCEPTION(receive_into(ranks.other, view, 0, ranks.op), peer_error, says("rank 0 aborted"));
+    BOOST_CHECK_EXCEPTION(receive_into(ranks.other, view, 0, ranks.op), peer_error,
+                          says("rank 0 aborted"));
 }
 
 BOOST_AUTO_TEST_CASE(one_dropped_when_its_work_is_done_is_a_violation_and_the_group_lives) {
@@ -173,12 +181,14 @@ BOOST_AUTO_TEST_CASE(one_moved_from_has_nothing_to_wait_for) {
     BOOST_TEST(violations == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_wait_that_meets_its_deadline_aborts_names_the_tensor_and_counts_as_waited_for) {
+BOOST_AUTO_TEST_CASE(
+    a_wait_that_meets_its_deadline_aborts_names_the_tensor_and_counts_as_waited_for) {
     counted_violations const counted;
     lonely ranks;
     {
         auto sent = ranks.send();
-        BOOST_CHECK_EXCEPTION(sent.wait(at_once()), timeout, says({"payload: tensor 'w'", "rank 0", "aborted"}));
+        BOOST_CHECK_EXCEPTION(sent.wait(at_once()), timeout,
+                              says({"payload: tensor 'w'", "rank 0", "aborted"}));
     }
     BOOST_TEST(violations == 0);
     BOOST_TEST(ranks.sender.failed());

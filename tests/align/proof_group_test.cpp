@@ -20,7 +20,8 @@ using scope_type = alignment_scope<group_type>;
 std::vector<std::unique_ptr<placed_bytes>> many(device where, std::vector<std::size_t> const& sizes,
                                                 std::uint64_t seed) {
     std::vector<std::unique_ptr<placed_bytes>> all;
-    for (auto const size : sizes) all.push_back(std::make_unique<placed_bytes>(where, size, seed++));
+    for (auto const size : sizes)
+        all.push_back(std::make_unique<placed_bytes>(where, size, seed++));
     return all;
 }
 
@@ -47,7 +48,8 @@ BOOST_AUTO_TEST_CASE(many_tensors_travel_as_one_operation) {
         group.submit();
         finish(c, patiently());
         for (std::size_t i = 0; i < sizes.size(); ++i) {
-            if (received[i]->read() != pattern(sizes[i], 100 + i)) return "tensor " + std::to_string(i) + " is wrong";
+            if (received[i]->read() != pattern(sizes[i], 100 + i))
+                return "tensor " + std::to_string(i) + " is wrong";
         }
         return "";
     });
@@ -81,11 +83,13 @@ BOOST_AUTO_TEST_CASE(out_of_slots_a_group_submits_and_begins_anew) {
             auto group = scope.send_group(patiently());
             for (auto const& t : sent) {
                 group.add(scope.align(t->view()));
-                if (group.ranges().size() > 3) return "a group holds more tensors than there are slots";
+                if (group.ranges().size() > 3)
+                    return "a group holds more tensors than there are slots";
             }
             group.submit();
             finish(c, patiently());
-            return unless(runtime::memory(host1).active <= 3 * 300 + count * 300, "more slots than allowed");
+            return unless(runtime::memory(host1).active <= 3 * 300 + count * 300,
+                          "more slots than allowed");
         }
         // the same cut: three, three, one
         auto const received = many(host1, std::vector<std::size_t>(count, 300), 900);
@@ -99,7 +103,8 @@ BOOST_AUTO_TEST_CASE(out_of_slots_a_group_submits_and_begins_anew) {
         group.submit();
         finish(c, patiently());
         for (std::size_t i = 0; i < count; ++i) {
-            if (received[i]->read() != pattern(300, 10 + i)) return "tensor " + std::to_string(i) + " is wrong";
+            if (received[i]->read() != pattern(300, 10 + i))
+                return "tensor " + std::to_string(i) + " is wrong";
         }
         return "";
     });
@@ -177,13 +182,15 @@ BOOST_AUTO_TEST_CASE(what_a_group_refuses) {
     auto group = scope.send_group(patiently());
     BOOST_CHECK_EXCEPTION(static_cast<void>(scope.send_group(patiently())), contract_violation,
                           says("one open group"));
-    BOOST_CHECK_EXCEPTION(static_cast<void>(scope.receive_group(0, patiently())), contract_violation,
-                          says("one open group"));
-    BOOST_CHECK_EXCEPTION(group.add(foreign.align(memory.view())), contract_violation, says("another communicator"));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(scope.receive_group(0, patiently())),
+                          contract_violation, says("one open group"));
+    BOOST_CHECK_EXCEPTION(group.add(foreign.align(memory.view())), contract_violation,
+                          says("another communicator"));
     auto const staged_elsewhere = placed_bytes{host0, 500, 41};
     auto const proof = scope.align(staged_elsewhere.view());
     group.add(proof);
-    BOOST_CHECK_EXCEPTION(static_cast<void>(foreign.share(proof)), contract_violation, says("before it is added"));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(foreign.share(proof)), contract_violation,
+                          says("before it is added"));
     group.submit();
     auto const again = foreign.send_group(patiently());  // the refused ones left no group open
     BOOST_TEST(again.ranges().empty());

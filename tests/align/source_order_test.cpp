@@ -19,8 +19,10 @@ static_assert(SourceOrder<produced_on<host_stream_ref>, runtime>);
 static_assert(!SourceOrder<produced_on<int>, runtime>);
 static_assert(!SourceOrder<readers_on<host_stream_ref>, runtime>);  // a reader is no producer
 static_assert(!SourceOrder<host_stream_ref, runtime>);
-static_assert(std::same_as<decltype(produced_on{std::declval<host_stream_ref>()}), produced_on<host_stream_ref>>);
-static_assert(std::same_as<decltype(after(std::declval<host_stream_ref>())), readers_on<host_stream_ref>>);
+static_assert(std::same_as<decltype(produced_on{std::declval<host_stream_ref>()}),
+                           produced_on<host_stream_ref>>);
+static_assert(
+    std::same_as<decltype(after(std::declval<host_stream_ref>())), readers_on<host_stream_ref>>);
 
 std::vector<std::uint64_t> wait_counts() {
     std::vector<std::uint64_t> all;
@@ -51,7 +53,8 @@ BOOST_AUTO_TEST_CASE(nothing_to_wait_for_is_nothing_waited_for) {
 
 BOOST_AUTO_TEST_CASE(a_device_without_an_index_or_out_of_range_is_refused) {
     source_devices devices;
-    BOOST_CHECK_EXCEPTION(devices.add({device_kind::host, device::unresolved}), bad_argument, says("host"));
+    BOOST_CHECK_EXCEPTION(devices.add({device_kind::host, device::unresolved}), bad_argument,
+                          says("host"));
     BOOST_CHECK_EXCEPTION(devices.add({device_kind::host, 64}), bad_argument, says("host:64"));
     devices.add({device_kind::host, 63});
     BOOST_CHECK_EXCEPTION(devices.wait<runtime>(at_once()), bad_argument, says("host:63"));
@@ -63,7 +66,8 @@ BOOST_AUTO_TEST_CASE(a_busy_device_is_named_with_the_remedy) {
     source_devices devices;
     devices.add(host0);
     devices.add(host2);
-    BOOST_CHECK_EXCEPTION(devices.wait<runtime>(at_once()), timeout, says({"host:2", "busy", "produced_on"}));
+    BOOST_CHECK_EXCEPTION(devices.wait<runtime>(at_once()), timeout,
+                          says({"host:2", "busy", "produced_on"}));
     blocker.open();
     devices.wait<runtime>(soon());
 }

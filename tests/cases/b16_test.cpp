@@ -61,7 +61,8 @@ BOOST_AUTO_TEST_CASE(b16_a_taken_fixed_port_is_in_use_at_once) {
     BOOST_CHECK_EXCEPTION((wc::listen_socket{wc::endpoint{"127.0.0.1", std::stoi(port)}, until}),
                           wc::system_failure, [&](wc::system_failure const& e) {
                               std::string const text = e.what();
-                              return text.find(std::string{"port "}.append(port)) != std::string::npos &&
+                              return text.find(std::string{"port "}.append(port)) !=
+                                         std::string::npos &&
                                      text.find("in use") != std::string::npos;
                           });
     BOOST_TEST((std::chrono::steady_clock::now() - began < 10s));

@@ -35,10 +35,13 @@ class full_engine {
     using update_type = first_update;
     using target_type = target_id;
 
-    explicit full_engine(std::shared_ptr<std::vector<std::string>> calls) : calls_{std::move(calls)} {}
+    explicit full_engine(std::shared_ptr<std::vector<std::string>> calls)
+        : calls_{std::move(calls)} {}
     void init(first_init const& init) { calls_->push_back("init " + init.name); }
     void start(target_id const& target) { calls_->push_back("start " + to_string(target)); }
-    void receive(first_update const& u) { calls_->push_back("receive " + std::to_string(u.number)); }
+    void receive(first_update const& u) {
+        calls_->push_back("receive " + std::to_string(u.number));
+    }
     void refuse(first_update const& u, std::string const& why) {
         calls_->push_back("refuse " + std::to_string(u.number) + " " + why);
     }
@@ -89,7 +92,8 @@ struct fixed_engine : test::plain_engine {
 BOOST_AUTO_TEST_SUITE(any_engine_suite)
 
 static_assert(AnyTransferEngine<any_engine>);
-static_assert(has_announcements<any_engine> && has_refusal<any_engine> && has_interrupt<any_engine>);
+static_assert(has_announcements<any_engine> && has_refusal<any_engine> &&
+              has_interrupt<any_engine>);
 static_assert(has_report<any_engine, report>);
 static_assert(!std::copyable<any_engine> && std::movable<any_engine>);
 
@@ -103,13 +107,15 @@ BOOST_FIXTURE_TEST_CASE(forwards_every_step, fixture) {
     engine.interrupt();
     engine.refuse(first_update{.number = 5}, "why");
     engine.shutdown();
-    std::vector<std::string> const expected{"init weights", "start draft", "receive 4", "prepare",  "commit",
-                                            "rollback",     "interrupt",   "refuse 5 why", "shutdown"};
+    std::vector<std::string> const expected{"init weights", "start draft",  "receive 4",
+                                            "prepare",      "commit",       "rollback",
+                                            "interrupt",    "refuse 5 why", "shutdown"};
     BOOST_TEST(*calls == expected, boost::test_tools::per_element());
 }
 
 BOOST_FIXTURE_TEST_CASE(a_wrong_type_names_both_and_reaches_nobody, fixture) {
-    BOOST_CHECK_EXCEPTION(engine.init(3), bad_argument, (says{"init", "full_engine", "first_init", "got int"}));
+    BOOST_CHECK_EXCEPTION(engine.init(3), bad_argument,
+                          (says{"init", "full_engine", "first_init", "got int"}));
     BOOST_CHECK_EXCEPTION(engine.receive(first_init{"no update"}), bad_argument,
                           (says{"receive", "first_update", "got", "first_init"}));
     BOOST_CHECK_EXCEPTION(engine.refuse(test::plain_update{}, "x"), bad_argument,
@@ -145,7 +151,8 @@ BOOST_AUTO_TEST_CASE(an_engine_with_the_lifecycle_only) {
     engine.receive(test::plain_update{});
     engine.interrupt();
     engine.refuse(test::plain_update{}, "does nothing here");
-    BOOST_CHECK_EXCEPTION(engine.next(), lifecycle_error, (says{"next", "plain_engine", "no announcements"}));
+    BOOST_CHECK_EXCEPTION(engine.next(), lifecycle_error,
+                          (says{"next", "plain_engine", "no announcements"}));
     report r;
     engine.describe(r);
     BOOST_TEST((r.status == report::outcome::updated));
@@ -213,7 +220,8 @@ BOOST_AUTO_TEST_CASE(an_erased_value_knows_its_exact_type) {
     BOOST_TEST(value.get_if<derived>() != nullptr);
     BOOST_TEST(value.get_if<base>() == nullptr);
     BOOST_TEST(value.type_name().ends_with("derived"));
-    BOOST_CHECK_EXCEPTION(value.get<int>("the test"), bad_argument, (says{"the test takes int", "derived"}));
+    BOOST_CHECK_EXCEPTION(value.get<int>("the test"), bad_argument,
+                          (says{"the test takes int", "derived"}));
     erased_value const none;
     BOOST_TEST(!none.has_value());
     BOOST_TEST(none.type_name() == "nothing");

@@ -12,10 +12,11 @@
 namespace weightcast::test {
 namespace {
 
-constexpr std::uint64_t always = 1;                          // direct from the first byte on
+constexpr std::uint64_t always = 1;                       // direct from the first byte on
 constexpr std::uint64_t never = std::uint64_t{1} << 60U;  // everything is packed
 
-packing_options cut_at(std::uint64_t chunk, std::uint64_t direct_from = never, std::size_t ring = 2) {
+packing_options cut_at(std::uint64_t chunk, std::uint64_t direct_from = never,
+                       std::size_t ring = 2) {
     return {.chunk_bytes = chunk, .direct_from = direct_from, .ring = ring};
 }
 
@@ -35,19 +36,22 @@ BOOST_AUTO_TEST_CASE(every_dtype_packed_and_direct) {
         for (auto const& shape : {extents{3}, extents{5, 7}, extents{}}) {
             test_fleet const fleet{.size = 3, .settings = {.packing = cut_at(4096, direct_from)}};
             check_ranks(fleet.exchange(every_dtype(shape), cpu_device),
-                        "dtypes of shape " + to_string(shape) + ", direct from " + std::to_string(direct_from));
+                        "dtypes of shape " + to_string(shape) + ", direct from " +
+                            std::to_string(direct_from));
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(tensors_without_bytes_between_others) {
-    std::vector<tensor_spec> const specs{{"a", dtype::float32, {0}},       {"b", dtype::bfloat16, {7}},
-                                         {"c", dtype::float16, {0, 4}},    {"d", dtype::int64, {}},
-                                         {"e", dtype::uint8, {3, 0, 2}},   {"f", dtype::float64, {100}},
-                                         {"g", dtype::complex64, {2, 0}}};
+    std::vector<tensor_spec> const specs{
+        {"a", dtype::float32, {0}},     {"b", dtype::bfloat16, {7}},
+        {"c", dtype::float16, {0, 4}},  {"d", dtype::int64, {}},
+        {"e", dtype::uint8, {3, 0, 2}}, {"f", dtype::float64, {100}},
+        {"g", dtype::complex64, {2, 0}}};
     for (auto const direct_from : {never, always}) {
         for (bool const verify : {false, true}) {
-            test_fleet const fleet{.size = 3, .settings = {.packing = cut_at(256, direct_from), .verify = verify}};
+            test_fleet const fleet{
+                .size = 3, .settings = {.packing = cut_at(256, direct_from), .verify = verify}};
             check_ranks(fleet.exchange(specs, cpu_device), "tensors without bytes");
         }
     }
@@ -64,8 +68,9 @@ BOOST_AUTO_TEST_CASE(tensors_around_the_size_of_a_chunk) {
     for (auto const ring : {1U, 2U, 3U, 8U}) {
         for (auto const direct_from : {never, std::uint64_t{256}, std::uint64_t{257}, always}) {
             test_fleet const fleet{.settings = {.packing = cut_at(256, direct_from, ring)}};
-            check_ranks(fleet.exchange(specs, cpu_device),
-                        "ring " + std::to_string(ring) + ", direct from " + std::to_string(direct_from));
+            check_ranks(
+                fleet.exchange(specs, cpu_device),
+                "ring " + std::to_string(ring) + ", direct from " + std::to_string(direct_from));
         }
     }
 }
@@ -75,7 +80,8 @@ BOOST_AUTO_TEST_CASE(every_pair_of_devices) {
     for (auto const from : {cpu_device, host0, host1}) {
         for (auto const to : {cpu_device, host0, host1}) {
             for (auto const direct_from : {never, std::uint64_t{200}}) {
-                test_fleet const fleet{.where = to, .settings = {.packing = cut_at(512, direct_from), .verify = true}};
+                test_fleet const fleet{
+                    .where = to, .settings = {.packing = cut_at(512, direct_from), .verify = true}};
                 check_ranks(fleet.exchange(specs, from), to_string(from) + " to " + to_string(to));
             }
         }
@@ -93,9 +99,10 @@ BOOST_AUTO_TEST_CASE(strided_sources_and_strided_destinations) {
                                            {"d", dtype::uint8, {500}}};
     for (auto const where : {cpu_device, host1}) {
         for (auto const direct_from : {never, always}) {
-            test_fleet const fleet{.size = 3,
-                                   .where = where,
-                                   .settings = {.packing = cut_at(1024, direct_from), .verify = true}};
+            test_fleet const fleet{
+                .size = 3,
+                .where = where,
+                .settings = {.packing = cut_at(1024, direct_from), .verify = true}};
             check_ranks(fleet.exchange(strided, where, dense), "strided source");
             check_ranks(fleet.exchange(dense, where, strided), "strided destination");
             check_ranks(fleet.exchange(strided, where, strided), "both strided");
@@ -104,8 +111,10 @@ BOOST_AUTO_TEST_CASE(strided_sources_and_strided_destinations) {
 }
 
 BOOST_AUTO_TEST_CASE(one_receiver_strided_the_other_not) {
-    std::vector<tensor_spec> const dense{{"a", dtype::float32, {40, 30}}, {"b", dtype::float32, {900}}};
-    std::vector<tensor_spec> const strided{{"a", dtype::float32, {40, 30}, {1, 40}}, {"b", dtype::float32, {900}}};
+    std::vector<tensor_spec> const dense{{"a", dtype::float32, {40, 30}},
+                                         {"b", dtype::float32, {900}}};
+    std::vector<tensor_spec> const strided{{"a", dtype::float32, {40, 30}, {1, 40}},
+                                           {"b", dtype::float32, {900}}};
     test_model const sent{cpu_device, dense, 7};
     auto const expected = sent.values();
     test_fleet const fleet{.size = 3, .settings = {.packing = cut_at(1024, always)}};
@@ -131,7 +140,8 @@ BOOST_AUTO_TEST_CASE(an_update_of_nothing) {
                         table_source<> source;
                         send_update(trainer, source, 1);
                         send_update(trainer, source, 2);
-                        if (trainer.acknowledged().is_set()) return std::string{"nothing was acknowledged as something"};
+                        if (trainer.acknowledged().is_set())
+                            return std::string{"nothing was acknowledged as something"};
                         return failure_of(trainer);
                     },
                     [&](test_engine& engine, int) {
@@ -139,7 +149,8 @@ BOOST_AUTO_TEST_CASE(an_update_of_nothing) {
                         held.add_to(engine.target().main());
                         receive_update(engine);
                         receive_update(engine);
-                        return unless(!engine.target().version().is_set(), "a version without an update");
+                        return unless(!engine.target().version().is_set(),
+                                      "a version without an update");
                     }),
                 "an update of nothing");
 }
@@ -162,8 +173,8 @@ BOOST_AUTO_TEST_CASE(some_of_a_tables_parameters) {
                         engine.receive(update);
                         engine.prepare();
                         auto const& announced = update.announced.parameters;
-                        auto const missing =
-                            engine.target().not_covered(target_id::main(), announced.data(), announced.size());
+                        auto const missing = engine.target().not_covered(
+                            target_id::main(), announced.data(), announced.size());
                         engine.commit();
                         if (missing != std::vector<std::string>{"t2"}) return "another coverage";
                         return first_difference(held, expected);
@@ -172,11 +183,12 @@ BOOST_AUTO_TEST_CASE(some_of_a_tables_parameters) {
 }
 
 BOOST_AUTO_TEST_CASE(every_target_has_its_own_table_and_version) {
-    std::vector<target_id> const targets{target_id::main(), target_id::draft(), target_id::adapter("x"),
-                                         target_id::adapter("y")};
+    std::vector<target_id> const targets{target_id::main(), target_id::draft(),
+                                         target_id::adapter("x"), target_id::adapter("y")};
     std::vector<std::unique_ptr<test_model>> models;
     for (std::size_t i = 0; i < targets.size(); ++i) {
-        models.push_back(std::make_unique<test_model>(cpu_device, tensors_of_bytes({100, 50}), 100 * (i + 1)));
+        models.push_back(
+            std::make_unique<test_model>(cpu_device, tensors_of_bytes({100, 50}), 100 * (i + 1)));
     }
     test_fleet const fleet{.size = 3};
     check_ranks(fleet.run(
@@ -190,19 +202,22 @@ BOOST_AUTO_TEST_CASE(every_target_has_its_own_table_and_version) {
                     [&](test_engine& engine, int) -> std::string {
                         std::vector<std::unique_ptr<test_model>> held;
                         for (auto const& target : targets) {
-                            held.push_back(std::make_unique<test_model>(cpu_device, tensors_of_bytes({100, 50}), 0));
+                            held.push_back(std::make_unique<test_model>(
+                                cpu_device, tensors_of_bytes({100, 50}), 0));
                             held.back()->add_to(engine.target().table(target));
                         }
                         for (std::size_t i = 0; i < targets.size(); ++i) {
                             receive_update(engine);
                             for (std::size_t k = 0; k < targets.size(); ++k) {
                                 auto const number = engine.target().version(targets[k]).number;
-                                if (number != (k <= i ? k + 10 : 0)) return "another target's version changed";
+                                if (number != (k <= i ? k + 10 : 0))
+                                    return "another target's version changed";
                                 if (k > i) continue;
                                 auto wrong = first_difference(*held[k], models[k]->values());
                                 if (!wrong.empty()) return wrong;
                             }
-                            if (engine.target().remembered(targets[i]).size() != 2) return "metadata is not remembered";
+                            if (engine.target().remembered(targets[i]).size() != 2)
+                                return "metadata is not remembered";
                         }
                         return "";
                     }),
@@ -212,20 +227,25 @@ BOOST_AUTO_TEST_CASE(every_target_has_its_own_table_and_version) {
 BOOST_AUTO_TEST_CASE(random_models_with_random_delays) {
     for (std::uint32_t const seed : {1U, 2U, 3U, 4U}) {
         std::mt19937 random{seed};
-        auto const below = [&](std::uint32_t bound) { return static_cast<std::int64_t>(random() % bound); };
+        auto const below = [&](std::uint32_t bound) {
+            return static_cast<std::int64_t>(random() % bound);
+        };
         std::vector<tensor_spec> specs;
         for (int i = 0; i < 40; ++i) {
-            tensor_spec one{"t" + std::to_string(i), static_cast<dtype>(below(dtype_count)), {}, {}};
+            tensor_spec one{
+                "t" + std::to_string(i), static_cast<dtype>(below(dtype_count)), {}, {}};
             for (auto rank = below(4); rank > 0; --rank) one.shape.push_back(below(9));
             if (below(5) == 0) one.shape = {below(3000)};
             specs.push_back(one);
         }
-        settings_scope const delayed{{.max_delay = std::chrono::microseconds{50}, .delay_seed = seed}};
+        settings_scope const delayed{
+            {.max_delay = std::chrono::microseconds{50}, .delay_seed = seed}};
         test_fleet const fleet{
             .size = 3,
             .where = seed % 2 == 0 ? host1 : cpu_device,
             .settings = {.packing = cut_at(512, 1500, 1 + seed % 3), .verify = true}};
-        check_ranks(fleet.exchange(specs, seed % 4 < 2 ? cpu_device : host1), "seed " + std::to_string(seed));
+        check_ranks(fleet.exchange(specs, seed % 4 < 2 ? cpu_device : host1),
+                    "seed " + std::to_string(seed));
     }
 }
 

@@ -64,7 +64,8 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_never_comes_is_a_timeout_of_the_preflight_t
                                  auto source = model.source();
                                  send_update(trainer, source, 1);
                                  auto const message = failure_of(trainer);
-                                 return unless(has(message, {"preflight", "rank 2 has not joined", "suspected rank 2"}),
+                                 return unless(has(message, {"preflight", "rank 2 has not joined",
+                                                             "suspected rank 2"}),
                                                message);
                              },
                              [&]() -> std::string {
@@ -82,16 +83,17 @@ BOOST_AUTO_TEST_CASE(a_trainer_that_announces_nothing_is_a_timeout_of_the_announ
     in_time const clock;
     test_fleet fleet{.size = 3, .limits = short_limits()};
     fleet.limits.announcement = 200ms;
-    check_ranks(fleet.run([](test_trainer&) {
-        std::this_thread::sleep_for(1500ms);
-        return "";
-    },
-                          [](test_engine& engine, int) {
-                              auto const message = message_of([&] { static_cast<void>(engine.next()); });
-                              return unless(has(message, {"preflight", "suspected rank 0"}) ||
-                                                has(message, {"gave up"}),
-                                            message);
-                          }),
+    check_ranks(fleet.run(
+                    [](test_trainer&) {
+                        std::this_thread::sleep_for(1500ms);
+                        return "";
+                    },
+                    [](test_engine& engine, int) {
+                        auto const message = message_of([&] { static_cast<void>(engine.next()); });
+                        return unless(has(message, {"preflight", "suspected rank 0"}) ||
+                                          has(message, {"gave up"}),
+                                      message);
+                    }),
                 "no announcement");
     BOOST_TEST(clock.holds());
 }
@@ -136,38 +138,41 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_stops_in_the_payload_is_named_with_the_tens
     in_time const clock;
     local_group const group{3, {.grace = 10s}};
     std::atomic<bool> over{false};
-    check_ranks(run_threads({[&]() -> std::string {
-                                 test_trainer trainer{joins(group), settings, short_limits()};
-                                 trainer.init({place(0, 3)});
-                                 auto source = model.source();
-                                 send_update(trainer, source, 1);
-                                 auto const message = failure_of(trainer);
-                                 over = true;
-                                 return unless(has(message, {"payload: tensor 't", "suspected rank 2"}), message);
-                             },
-                             [&]() -> std::string {
-                                 parameter_tables<> tables;
-                                 test_model held{cpu_device, specs, 0};
-                                 held.add_to(tables.main());
-                                 test_engine engine{joins(group), tables, short_limits()};
-                                 engine.init(place(1, 3));
-                                 auto const message = message_of([&] { receive_update(engine); });
-                                 if (!has(message, {"payload: tensor 't", "rank 2"})) return message;
-                                 return unless(tables.mixed(), "not mixed");
-                             },
-                             [&]() -> std::string {
-                                 parameter_tables<> tables;
-                                 test_model held{cpu_device, specs, 0};
-                                 held.add_to(tables.main());
-                                 hooked_progress const stuck{0, [&] {
-                                                                 while (!over) std::this_thread::sleep_for(5ms);
-                                                             }};
-                                 hooked_engine engine{joins(group), tables, short_limits(), stuck};
-                                 engine.init(place(2, 3));
-                                 auto const message = message_of([&] { receive_update(engine); });
-                                 return unless(!message.empty() && tables.mixed(), "nothing happened");
-                             }}),
-                "stops in the payload");
+    check_ranks(
+        run_threads({[&]() -> std::string {
+                         test_trainer trainer{joins(group), settings, short_limits()};
+                         trainer.init({place(0, 3)});
+                         auto source = model.source();
+                         send_update(trainer, source, 1);
+                         auto const message = failure_of(trainer);
+                         over = true;
+                         return unless(has(message, {"payload: tensor 't", "suspected rank 2"}),
+                                       message);
+                     },
+                     [&]() -> std::string {
+                         parameter_tables<> tables;
+                         test_model held{cpu_device, specs, 0};
+                         held.add_to(tables.main());
+                         test_engine engine{joins(group), tables, short_limits()};
+                         engine.init(place(1, 3));
+                         auto const message = message_of([&] { receive_update(engine); });
+                         if (!has(message, {"payload: tensor 't", "rank 2"})) return message;
+                         return unless(tables.mixed(), "not mixed");
+                     },
+                     [&]() -> std::string {
+                         parameter_tables<> tables;
+                         test_model held{cpu_device, specs, 0};
+                         held.add_to(tables.main());
+                         hooked_progress const stuck{0, [&] {
+                                                         while (!over)
+                                                             std::this_thread::sleep_for(5ms);
+                                                     }};
+                         hooked_engine engine{joins(group), tables, short_limits(), stuck};
+                         engine.init(place(2, 3));
+                         auto const message = message_of([&] { receive_update(engine); });
+                         return unless(!message.empty() && tables.mixed(), "nothing happened");
+                     }}),
+        "stops in the payload");
     BOOST_TEST(clock.holds());
 }
 
@@ -183,8 +188,10 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_leaves_ends_the_update_at_once) {
                     auto source = model.source();
                     send_update(trainer, source, 1);
                     auto const message = failure_of(trainer);
-                    return unless(has(message, {moment == when::after_receive ? "vote" : "preflight", "rank 2"}),
-                                  message);
+                    return unless(
+                        has(message,
+                            {moment == when::after_receive ? "vote" : "preflight", "rank 2"}),
+                        message);
                 },
                 [&](test_engine& engine, int rank) -> std::string {
                     test_model held{cpu_device, specs, 0};
@@ -192,7 +199,8 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_leaves_ends_the_update_at_once) {
                     if (rank == 1) {
                         auto const message = message_of([&] { receive_update(engine); });
                         if (message.empty()) return "it passed";
-                        return unless(engine.target().mixed() == (moment == when::after_receive), "another mark");
+                        return unless(engine.target().mixed() == (moment == when::after_receive),
+                                      "another mark");
                     }
                     auto const update = engine.next();
                     if (moment == when::after_next) {
@@ -202,7 +210,8 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_leaves_ends_the_update_at_once) {
                     engine.start(update.target());
                     if (moment == when::after_receive) engine.receive(update);
                     engine.rollback();
-                    return unless(engine.target().mixed() == (moment == when::after_receive), "another mark");
+                    return unless(engine.target().mixed() == (moment == when::after_receive),
+                                  "another mark");
                 }),
             "leaves");
         BOOST_TEST(clock.holds());
@@ -214,23 +223,25 @@ BOOST_AUTO_TEST_CASE(a_trainer_that_leaves_in_the_middle_leaves_nobody_waiting) 
     for (bool const after_payload : {false, true}) {
         in_time const clock;
         test_fleet const fleet{.size = 3, .settings = settings};
-        check_ranks(fleet.run(
-                        [&](test_trainer& trainer) -> std::string {
-                            auto source = model.source();
-                            trainer.announce(source, {1, {}}, {});
-                            if (after_payload) trainer.send(source);
-                            trainer.shutdown();
-                            return "";
-                        },
-                        [&](test_engine& engine, int) -> std::string {
-                            test_model held{cpu_device, specs, 0};
-                            held.add_to(engine.target().main());
-                            auto const message = message_of([&] { receive_update(engine); });
-                            if (!has(message, {after_payload ? "vote" : "payload", "suspected rank 0"})) return message;
-                            if (!engine.target().mixed()) return "not mixed";
-                            return unless(!engine.target().version().is_set(), "a version");
-                        }),
-                    "the trainer leaves");
+        check_ranks(
+            fleet.run(
+                [&](test_trainer& trainer) -> std::string {
+                    auto source = model.source();
+                    trainer.announce(source, {1, {}}, {});
+                    if (after_payload) trainer.send(source);
+                    trainer.shutdown();
+                    return "";
+                },
+                [&](test_engine& engine, int) -> std::string {
+                    test_model held{cpu_device, specs, 0};
+                    held.add_to(engine.target().main());
+                    auto const message = message_of([&] { receive_update(engine); });
+                    if (!has(message, {after_payload ? "vote" : "payload", "suspected rank 0"}))
+                        return message;
+                    if (!engine.target().mixed()) return "not mixed";
+                    return unless(!engine.target().version().is_set(), "a version");
+                }),
+            "the trainer leaves");
         BOOST_TEST(clock.holds());
     }
 }
@@ -240,12 +251,16 @@ BOOST_AUTO_TEST_CASE(after_a_failure_the_group_is_formed_anew_and_a_full_update_
     auto const expected = model.values();
     local_group const first{2};
     local_group const second{2};
-    auto const by_generation = [&](std::atomic<int>& generation) -> communicator_factory<local_communicator> {
-        return [&](group_init const& init) { return (generation == 0 ? first : second).join(init.rank); };
+    auto const by_generation =
+        [&](std::atomic<int>& generation) -> communicator_factory<local_communicator> {
+        return [&](group_init const& init) {
+            return (generation == 0 ? first : second).join(init.rank);
+        };
     };
     check_ranks(run_threads({[&]() -> std::string {
                                  std::atomic<int> generation{0};
-                                 test_trainer trainer{by_generation(generation), settings, patient_limits()};
+                                 test_trainer trainer{by_generation(generation), settings,
+                                                      patient_limits()};
                                  trainer.init({place(0, 2)});
                                  auto source = model.source();
                                  trainer.announce(source, {1, {}}, {});
@@ -260,11 +275,14 @@ BOOST_AUTO_TEST_CASE(after_a_failure_the_group_is_formed_anew_and_a_full_update_
                                  parameter_tables<> tables;
                                  test_model held{cpu_device, specs, 0};
                                  held.add_to(tables.main());
-                                 test_engine engine{by_generation(generation), tables, patient_limits()};
+                                 test_engine engine{by_generation(generation), tables,
+                                                    patient_limits()};
                                  engine.init(place(1, 2));
-                                 if (message_of([&] { receive_update(engine); }).empty()) return "it passed";
+                                 if (message_of([&] { receive_update(engine); }).empty())
+                                     return "it passed";
                                  if (!tables.mixed()) return "not mixed";
-                                 if (message_of([&] { static_cast<void>(engine.next()); }).empty()) return "still in it";
+                                 if (message_of([&] { static_cast<void>(engine.next()); }).empty())
+                                     return "still in it";
                                  generation = 1;
                                  engine.init(place(1, 2));
                                  if (!tables.mixed()) return "a new group is no repair";
@@ -284,30 +302,31 @@ BOOST_AUTO_TEST_CASE(nothing_reads_or_writes_tensors_once_a_failed_update_has_re
     for (auto const where : {cpu_device, host1}) {
         for (int const moment : {0, 1, 2}) {
             local_group const group{2, {.where = {where}, .grace = 10s}};
-            check_ranks(run_threads({[&]() -> std::string {
-                                         test_trainer trainer{joins(group), coarse, patient_limits()};
-                                         trainer.init({place(0, 2)});
-                                         {
-                                             test_model const model{host0, large, 1};
-                                             auto source = model.source();
-                                             send_update(trainer, source, 1);
-                                         }
-                                         return unless(!failure_of(trainer).empty(), "it passed");
-                                     },
-                                     [&]() -> std::string {
-                                         parameter_tables<> tables;
-                                         auto held = std::make_unique<test_model>(where, large, 0);
-                                         held->add_to(tables.main());
-                                         hooked_engine* self = nullptr;
-                                         hooked_progress const hook{moment, [&] { self->interrupt(); }};
-                                         hooked_engine engine{joins(group), tables, patient_limits(), hook};
-                                         self = &engine;
-                                         engine.init(place(1, 2));
-                                         auto const message = message_of([&] { receive_update(engine); });
-                                         held.reset();
-                                         return unless(!message.empty(), "it passed");
-                                     }}),
-                        "moment " + std::to_string(moment));
+            check_ranks(
+                run_threads({[&]() -> std::string {
+                                 test_trainer trainer{joins(group), coarse, patient_limits()};
+                                 trainer.init({place(0, 2)});
+                                 {
+                                     test_model const model{host0, large, 1};
+                                     auto source = model.source();
+                                     send_update(trainer, source, 1);
+                                 }
+                                 return unless(!failure_of(trainer).empty(), "it passed");
+                             },
+                             [&]() -> std::string {
+                                 parameter_tables<> tables;
+                                 auto held = std::make_unique<test_model>(where, large, 0);
+                                 held->add_to(tables.main());
+                                 hooked_engine* self = nullptr;
+                                 hooked_progress const hook{moment, [&] { self->interrupt(); }};
+                                 hooked_engine engine{joins(group), tables, patient_limits(), hook};
+                                 self = &engine;
+                                 engine.init(place(1, 2));
+                                 auto const message = message_of([&] { receive_update(engine); });
+                                 held.reset();
+                                 return unless(!message.empty(), "it passed");
+                             }}),
+                "moment " + std::to_string(moment));
         }
     }
 }

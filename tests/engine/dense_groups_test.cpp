@@ -32,17 +32,18 @@ struct receivers {
     std::string name;
     device where = cpu_device;
     int size = 2;
-    std::vector<tensor_spec> held{};                                ///< none: as sent
+    std::vector<tensor_spec> held{};                               ///< none: as sent
     std::function<std::string(test_engine&, test_model&)> body{};  ///< none: one good update
-    bool missing = false;                                           ///< its receivers never come
+    bool missing = false;                                          ///< its receivers never come
 };
 
-std::vector<tensor_spec> const specs{{"a", dtype::uint8, {300}},        {"b", dtype::float32, {40, 30}},
-                                     {"c", dtype::uint8, {0}},          {"d", dtype::bfloat16, {77}},
-                                     {"e", dtype::float32, {30, 100}}, {"f", dtype::uint8, {500}}};
-std::vector<tensor_spec> const strided{{"a", dtype::uint8, {300}},        {"b", dtype::float32, {40, 30}, {1, 40}},
-                                       {"c", dtype::uint8, {0}},          {"d", dtype::bfloat16, {77}, {2}},
-                                       {"e", dtype::float32, {30, 100}}, {"f", dtype::uint8, {500}}};
+std::vector<tensor_spec> const specs{
+    {"a", dtype::uint8, {300}},   {"b", dtype::float32, {40, 30}},  {"c", dtype::uint8, {0}},
+    {"d", dtype::bfloat16, {77}}, {"e", dtype::float32, {30, 100}}, {"f", dtype::uint8, {500}}};
+std::vector<tensor_spec> const strided{
+    {"a", dtype::uint8, {300}},       {"b", dtype::float32, {40, 30}, {1, 40}},
+    {"c", dtype::uint8, {0}},         {"d", dtype::bfloat16, {77}, {2}},
+    {"e", dtype::float32, {30, 100}}, {"f", dtype::uint8, {500}}};
 
 /// Runs `send(trainer)` against those groups; every receiver that is there gets `model`'s bytes.
 class several_groups {
@@ -63,7 +64,8 @@ class several_groups {
         bodies.push_back([&] {
             test_trainer trainer{factory(), settings, sender_limits};
             std::vector<group_init> places;
-            for (auto const& g : groups_) places.push_back({.name = g.name, .rank = 0, .size = g.size});
+            for (auto const& g : groups_)
+                places.push_back({.name = g.name, .rank = 0, .size = g.size});
             trainer.init(places);
             return std::string{send(trainer)};
         });
@@ -117,7 +119,8 @@ BOOST_AUTO_TEST_CASE(groups_on_different_devices_get_the_same_bytes) {
                                       for (std::size_t g = 0; g < trainer.group_count(); ++g) {
                                           if (auto f = failure_of(trainer, g); !f.empty()) return f;
                                       }
-                                      return unless(trainer.acknowledged().number == 1, "not acknowledged");
+                                      return unless(trainer.acknowledged().number == 1,
+                                                    "not acknowledged");
                                   }),
                         "from " + to_string(from));
         }
@@ -126,14 +129,17 @@ BOOST_AUTO_TEST_CASE(groups_on_different_devices_get_the_same_bytes) {
 
 BOOST_AUTO_TEST_CASE(what_one_group_has_to_pack_is_packed_for_all) {
     test_model const model{cpu_device, specs, 1};
-    several_groups fleet{{{.name = "dense", .size = 3}, {.name = "strided", .held = strided}, {.name = "dense too"}}};
+    several_groups fleet{{{.name = "dense", .size = 3},
+                          {.name = "strided", .held = strided},
+                          {.name = "dense too"}}};
     std::uint64_t wire = 0;
     check_ranks(fleet.run(model,
                           [&](test_trainer& trainer) {
                               auto source = model.source();
                               send_update(trainer, source, 1);
                               wire = trainer.wire_bytes();
-                              return failure_of(trainer, 0) + failure_of(trainer, 1) + failure_of(trainer, 2);
+                              return failure_of(trainer, 0) + failure_of(trainer, 1) +
+                                     failure_of(trainer, 2);
                           }),
                 "one group is strided");
     // "b" (4800 bytes) is packed, "e" (12000 bytes) is not
@@ -142,7 +148,8 @@ BOOST_AUTO_TEST_CASE(what_one_group_has_to_pack_is_packed_for_all) {
 
 BOOST_AUTO_TEST_CASE(a_source_is_asked_once_in_order_and_its_devices_are_waited_for_once) {
     test_model const model{host2, specs, 1};
-    several_groups fleet{{{.name = "one"}, {.name = "two", .where = host1}, {.name = "three", .held = strided}}};
+    several_groups fleet{
+        {{.name = "one"}, {.name = "two", .where = host1}, {.name = "three", .held = strided}}};
     std::uint64_t waits = 0;
     check_ranks(fleet.run(model,
                           [&](test_trainer& trainer) {
@@ -150,10 +157,12 @@ BOOST_AUTO_TEST_CASE(a_source_is_asked_once_in_order_and_its_devices_are_waited_
                               auto const before = runtime::device_wait_count(2);
                               trainer.announce(source, {1, {}}, {});
                               waits = runtime::device_wait_count(2) - before;
-                              if (!source.asked.empty()) return std::string{"asked before all have agreed"};
+                              if (!source.asked.empty())
+                                  return std::string{"asked before all have agreed"};
                               trainer.send(source);
                               trainer.vote();
-                              return unless(source.asked == each_once(specs.size()), "asked in another order");
+                              return unless(source.asked == each_once(specs.size()),
+                                            "asked in another order");
                           }),
                 "asked once");
     BOOST_TEST(waits == 1U);
@@ -170,24 +179,26 @@ BOOST_AUTO_TEST_CASE(a_group_that_refuses_does_not_stop_the_others) {
     several_groups fleet{{{.name = "good"},
                           {.name = "bad", .size = 3, .held = other, .body = refused},
                           {.name = "good too", .where = host1}}};
-    check_ranks(fleet.run(model,
-                          [&](test_trainer& trainer) -> std::string {
-                              auto source = model.source();
-                              send_update(trainer, source, 1);
-                              if (!failure_of(trainer, 0).empty()) return failure_of(trainer, 0);
-                              if (!failure_of(trainer, 2).empty()) return failure_of(trainer, 2);
-                              if (!has(failure_of(trainer, 1), {"refused by rank 1", "tensor 'b'"})) {
-                                  return "the bad group: " + failure_of(trainer, 1);
-                              }
-                              return unless(!trainer.acknowledged().is_set(), "not every group holds it");
-                          }),
-                "one refuses");
+    check_ranks(
+        fleet.run(model,
+                  [&](test_trainer& trainer) -> std::string {
+                      auto source = model.source();
+                      send_update(trainer, source, 1);
+                      if (!failure_of(trainer, 0).empty()) return failure_of(trainer, 0);
+                      if (!failure_of(trainer, 2).empty()) return failure_of(trainer, 2);
+                      if (!has(failure_of(trainer, 1), {"refused by rank 1", "tensor 'b'"})) {
+                          return "the bad group: " + failure_of(trainer, 1);
+                      }
+                      return unless(!trainer.acknowledged().is_set(), "not every group holds it");
+                  }),
+        "one refuses");
 }
 
 BOOST_AUTO_TEST_CASE(a_group_that_is_dead_does_not_stop_the_others) {
     test_model const model{cpu_device, specs, 1};
     for (std::size_t dead : {0U, 1U, 2U}) {
-        std::vector<receivers> groups{{.name = "one"}, {.name = "two", .where = host1}, {.name = "three", .held = strided}};
+        std::vector<receivers> groups{
+            {.name = "one"}, {.name = "two", .where = host1}, {.name = "three", .held = strided}};
         groups[dead].missing = true;
         several_groups fleet{groups};
         fleet.sender_limits = short_limits();
@@ -199,7 +210,8 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_dead_does_not_stop_the_others) {
                                   send_update(trainer, source, 1);
                                   for (std::size_t g = 0; g < 3; ++g) {
                                       auto const f = failure_of(trainer, g);
-                                      if (f.empty() == (g == dead)) return "group " + std::to_string(g) + ": " + f;
+                                      if (f.empty() == (g == dead))
+                                          return "group " + std::to_string(g) + ": " + f;
                                   }
                                   return "";
                               }),
@@ -208,7 +220,8 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_dead_does_not_stop_the_others) {
 }
 
 BOOST_AUTO_TEST_CASE(a_group_that_dies_in_the_payload_does_not_stop_the_others) {
-    std::vector<tensor_spec> const large = tensors_of_bytes({300, 30'000, 200, 40'000, 10'000, 300, 900});
+    std::vector<tensor_spec> const large =
+        tensors_of_bytes({300, 30'000, 200, 40'000, 10'000, 300, 900});
     for (std::uint64_t const direct_from : {std::uint64_t{1} << 40U, std::uint64_t{1000}}) {
         for (auto const where : {cpu_device, host1}) {
             test_model const model{cpu_device, large, 1};
@@ -231,8 +244,10 @@ BOOST_AUTO_TEST_CASE(a_group_that_dies_in_the_payload_does_not_stop_the_others) 
                                   [&](test_trainer& trainer) -> std::string {
                                       recording_source source{model};
                                       send_update(trainer, source, 1);
-                                      if (!has(failure_of(trainer, 0), {"payload", "rank 1"})) return failure_of(trainer, 0);
-                                      if (source.asked != each_once(large.size())) return "asked in another order";
+                                      if (!has(failure_of(trainer, 0), {"payload", "rank 1"}))
+                                          return failure_of(trainer, 0);
+                                      if (source.asked != each_once(large.size()))
+                                          return "asked in another order";
                                       return failure_of(trainer, 1) + failure_of(trainer, 2);
                                   }),
                         "one dies");
@@ -258,14 +273,16 @@ BOOST_AUTO_TEST_CASE(a_group_voted_down_does_not_stop_the_others_and_takes_part_
         receive_update(engine);
         return first_difference(held, model.values());
     };
-    several_groups fleet{{{.name = "good", .body = twice}, {.name = "doubtful", .where = host1, .body = doubtful}}};
+    several_groups fleet{
+        {{.name = "good", .body = twice}, {.name = "doubtful", .where = host1, .body = doubtful}}};
     fleet.settings.verify = true;
     check_ranks(fleet.run(model,
                           [&](test_trainer& trainer) -> std::string {
                               auto source = model.source();
                               send_update(trainer, source, 1);
                               if (!failure_of(trainer, 0).empty()) return failure_of(trainer, 0);
-                              if (!has(failure_of(trainer, 1), {"vote: refused by rank 1"})) return failure_of(trainer, 1);
+                              if (!has(failure_of(trainer, 1), {"vote: refused by rank 1"}))
+                                  return failure_of(trainer, 1);
                               if (trainer.acknowledged().is_set()) return "acknowledged by half";
                               send_update(trainer, source, 2);
                               if (trainer.acknowledged().number != 2) return "not acknowledged";
@@ -281,16 +298,19 @@ BOOST_AUTO_TEST_CASE(a_source_that_fails_ends_every_group_and_is_thrown) {
         if (!has(message, {"payload", "rank 0 aborted"})) return message;
         return unless(engine.target().mixed(), "not mixed");
     };
-    several_groups fleet{{{.name = "one", .size = 3, .body = hears}, {.name = "two", .where = host1, .body = hears}}};
+    several_groups fleet{{{.name = "one", .size = 3, .body = hears},
+                          {.name = "two", .where = host1, .body = hears}}};
     check_ranks(fleet.run(model,
                           [&](test_trainer& trainer) -> std::string {
                               recording_source source{model};
                               source.before = [](std::size_t i) {
                                   if (i == 3) throw std::runtime_error{"the gather failed"};
                               };
-                              auto const message = message_of([&] { send_update(trainer, source, 1); });
+                              auto const message =
+                                  message_of([&] { send_update(trainer, source, 1); });
                               if (message != "the gather failed") return message;
-                              return unless(failure_of(trainer, 0) == message && failure_of(trainer, 1) == message,
+                              return unless(failure_of(trainer, 0) == message &&
+                                                failure_of(trainer, 1) == message,
                                             "the groups do not tell");
                           }),
                 "the source fails");
@@ -302,13 +322,15 @@ BOOST_AUTO_TEST_CASE(no_group_is_joined_when_one_cannot_be) {
         if (init.name == "second") throw bad_argument{"no such group"};
         return first.join(init.rank);
     }};
-    BOOST_CHECK_THROW(trainer.init({{.name = "first", .rank = 0, .size = 2}, {.name = "second", .rank = 0, .size = 2}}),
+    BOOST_CHECK_THROW(trainer.init({{.name = "first", .rank = 0, .size = 2},
+                                    {.name = "second", .rank = 0, .size = 2}}),
                       bad_argument);
     BOOST_TEST(trainer.group_count() == 0U);
     auto receiver = first.join(1);
     placed_bytes target{cpu_device, contents(10)};
     auto view = target.view();
-    BOOST_CHECK_EXCEPTION(receive_into(receiver, view, 0, patiently()), peer_error, says("rank 0 left"));
+    BOOST_CHECK_EXCEPTION(receive_into(receiver, view, 0, patiently()), peer_error,
+                          says("rank 0 left"));
 }
 
 BOOST_AUTO_TEST_CASE(a_trainer_outside_every_group_walks_its_source_in_the_same_order) {
@@ -357,7 +379,8 @@ BOOST_AUTO_TEST_CASE(trainer_ranks_whose_source_meets_the_others_end_together) {
                 gather.all_reduce(scope.require(view), reduction::sum, op);
                 finish(gather, op);
             };
-            test_trainer trainer{joins(engines), {.packing = {.chunk_bytes = 2048, .direct_from = 500}},
+            test_trainer trainer{joins(engines),
+                                 {.packing = {.chunk_bytes = 2048, .direct_from = 500}},
                                  patient_limits()};
             if (rank == 0) trainer.init({place(0, 2)});
             send_update(trainer, source, 1);

@@ -33,9 +33,14 @@ struct dense_pair {
     using engine = dense_engine<local_communicator, parameter_tables<>, hooked_progress>;
     using trainer = dense_trainer<local_communicator>;
 
-    static transfer_limits limits() { return {.announcement = 240s, .stall = 120s, .update = 240s}; }
-    static group_init place(local_communicator const& c) { return {.rank = c.rank(), .size = c.size()}; }
-    static engine engine_over(local_communicator&& c, parameter_tables<>& target, std::function<void()> hook) {
+    static transfer_limits limits() {
+        return {.announcement = 240s, .stall = 120s, .update = 240s};
+    }
+    static group_init place(local_communicator const& c) {
+        return {.rank = c.rank(), .size = c.size()};
+    }
+    static engine engine_over(local_communicator&& c, parameter_tables<>& target,
+                              std::function<void()> hook) {
         auto const here = place(c);
         engine made{already_joined(std::move(c)), target, limits(), {std::move(hook)}};
         made.init(here);
@@ -44,7 +49,8 @@ struct dense_pair {
     static trainer trainer_over(local_communicator&& c, bool verify) {
         auto const here = place(c);
         // Chunks that the model does not fit into, and direct tensors too.
-        transfer_settings const settings{.packing = {.chunk_bytes = 4096, .direct_from = 1024}, .verify = verify};
+        transfer_settings const settings{.packing = {.chunk_bytes = 4096, .direct_from = 1024},
+                                         .verify = verify};
         trainer made{already_joined(std::move(c)), settings, limits()};
         made.init({here});
         return made;
@@ -56,7 +62,8 @@ struct erased_pair {
     using communicator = local_communicator;
     using engine = any_engine;
     using trainer = dense_pair::trainer;
-    static engine engine_over(local_communicator&& c, parameter_tables<>& target, std::function<void()> hook) {
+    static engine engine_over(local_communicator&& c, parameter_tables<>& target,
+                              std::function<void()> hook) {
         return any_engine{dense_pair::engine_over(std::move(c), target, std::move(hook))};
     }
     static trainer trainer_over(local_communicator&& c, bool verify) {

@@ -26,15 +26,17 @@ bool has(std::string const& text, std::initializer_list<std::string_view> words)
 std::vector<tensor_spec> const good{{"a", dtype::float32, {10}}, {"b", dtype::float16, {3, 4}}};
 
 /// Receivers hold `held` on rank 2 and `good` elsewhere; what is sent first is refused, and then `good` arrives.
-std::vector<std::string> refuse_then_update(test_fleet const& fleet, std::vector<tensor_spec> const& sent,
+std::vector<std::string> refuse_then_update(test_fleet const& fleet,
+                                            std::vector<tensor_spec> const& sent,
                                             std::vector<tensor_spec> const& held, device held_on,
                                             std::string const& reason) {
     auto const wrong = [&](std::string const& message, int suspect) {
-        return !has(message, {"preflight: refused by rank " + std::to_string(suspect) + ": ", reason,
-                              "suspected rank " + std::to_string(suspect)});
+        return !has(message, {"preflight: refused by rank " + std::to_string(suspect) + ": ",
+                              reason, "suspected rank " + std::to_string(suspect)});
     };
-    int const suspect = sent.size() == good.size() && sent[0].name == "a" && sent[0].type == dtype::float32 &&
-                                sent[0].shape == good[0].shape && sent[1].shape == good[1].shape
+    int const suspect = sent.size() == good.size() && sent[0].name == "a" &&
+                                sent[0].type == dtype::float32 && sent[0].shape == good[0].shape &&
+                                sent[1].shape == good[1].shape
                             ? 2
                             : 1;  // the lowest rank that objects
     test_model const first{cpu_device, sent, 10};
@@ -71,8 +73,8 @@ std::vector<std::string> refuse_then_update(test_fleet const& fleet, std::vector
 /// A fake trainer on rank 0, which says what it likes in the preflight.
 using fake = engine_group<local_communicator>;
 
-std::vector<std::string> against_a_fake_trainer(std::function<std::string(fake&, op_limits const&)> const& play,
-                                                std::string const& reason) {
+std::vector<std::string> against_a_fake_trainer(
+    std::function<std::string(fake&, op_limits const&)> const& play, std::string const& reason) {
     local_group const group{2};
     return run_threads({[&]() -> std::string {
                             fake trainer{joins(group), place(0, 2)};
@@ -86,8 +88,10 @@ std::vector<std::string> against_a_fake_trainer(std::function<std::string(fake&,
                             test_engine engine{joins(group), tables, patient_limits()};
                             engine.init(place(1, 2));
                             auto const message = message_of([&] { receive_update(engine); });
-                            if (!has(message, {"refused by rank 1", reason})) return "it heard: " + message;
-                            return unless(first_difference(model, before).empty(), "bytes were written");
+                            if (!has(message, {"refused by rank 1", reason}))
+                                return "it heard: " + message;
+                            return unless(first_difference(model, before).empty(),
+                                          "bytes were written");
                         }});
 }
 
@@ -102,7 +106,8 @@ announcement honest() {
     a.plan_digest = packing_plan{planned_tensors(a), a.options}.digest();
     return a;
 }
-std::string announce_and_hear(fake& trainer, std::span<std::byte const> message, op_limits const& limits) {
+std::string announce_and_hear(fake& trainer, std::span<std::byte const> message,
+                              op_limits const& limits) {
     static_cast<void>(trainer.mailbox().broadcast(message, 0, limits, phase::preflight));
     auto const refused = trainer.mailbox().agree(std::nullopt, limits, phase::preflight);
     return unless(refused && refused->rank == 1, "nobody objected");
@@ -117,42 +122,50 @@ BOOST_AUTO_TEST_SUITE(dense_refusal)
 // --- what the receivers do not hold ---
 
 BOOST_AUTO_TEST_CASE(another_dtype) {
-    check_ranks(refuse_then_update({.size = 3}, {{"a", dtype::int32, {10}}, good[1]}, good, cpu_device,
-                                   "tensor 'a' is announced as int32[10], held as float32[10]"),
-                "dtype");
+    check_ranks(
+        refuse_then_update({.size = 3}, {{"a", dtype::int32, {10}}, good[1]}, good, cpu_device,
+                           "tensor 'a' is announced as int32[10], held as float32[10]"),
+        "dtype");
 }
 
 BOOST_AUTO_TEST_CASE(another_shape_of_as_many_elements) {
-    check_ranks(refuse_then_update({.size = 3}, {good[0], {"b", dtype::float16, {4, 3}}}, good, cpu_device,
-                                   "tensor 'b' is announced as float16[4, 3], held as float16[3, 4]"),
-                "shape");
+    check_ranks(
+        refuse_then_update({.size = 3}, {good[0], {"b", dtype::float16, {4, 3}}}, good, cpu_device,
+                           "tensor 'b' is announced as float16[4, 3], held as float16[3, 4]"),
+        "shape");
 }
 
 BOOST_AUTO_TEST_CASE(unknown_names) {
-    check_ranks(refuse_then_update({.size = 3}, {{"model.a", dtype::float32, {10}}, good[1]}, good, cpu_device,
-                                   "1 of 2 announced names are unknown here: 'model.a'"),
-                "names");
+    check_ranks(
+        refuse_then_update({.size = 3}, {{"model.a", dtype::float32, {10}}, good[1]}, good,
+                           cpu_device, "1 of 2 announced names are unknown here: 'model.a'"),
+        "names");
 }
 
 BOOST_AUTO_TEST_CASE(a_name_twice) {
-    check_ranks(refuse_then_update({.size = 3}, {good[0], good[1], good[0]}, good, cpu_device, "'a' is announced twice"),
+    check_ranks(refuse_then_update({.size = 3}, {good[0], good[1], good[0]}, good, cpu_device,
+                                   "'a' is announced twice"),
                 "twice");
 }
 
 BOOST_AUTO_TEST_CASE(one_rank_alone_refuses_for_all) {
-    check_ranks(refuse_then_update({.size = 4}, good, {good[0], {"b", dtype::float32, {3, 4}}}, cpu_device,
-                                   "tensor 'b' is announced as float16[3, 4], held as float32[3, 4]"),
-                "one rank");
+    check_ranks(
+        refuse_then_update({.size = 4}, good, {good[0], {"b", dtype::float32, {3, 4}}}, cpu_device,
+                           "tensor 'b' is announced as float16[3, 4], held as float32[3, 4]"),
+        "one rank");
 }
 
 BOOST_AUTO_TEST_CASE(a_destination_on_another_device) {
-    check_ranks(refuse_then_update({.size = 3}, good, good, host1, "receiving never stages"), "device");
-    check_ranks(refuse_then_update({.size = 3, .where = host1}, good, good, cpu_device, "receiving never stages"),
+    check_ranks(refuse_then_update({.size = 3}, good, good, host1, "receiving never stages"),
+                "device");
+    check_ranks(refuse_then_update({.size = 3, .where = host1}, good, good, cpu_device,
+                                   "receiving never stages"),
                 "device");
 }
 
 BOOST_AUTO_TEST_CASE(a_destination_whose_elements_overlap) {
-    check_ranks(refuse_then_update({.size = 3}, good, {{"a", dtype::float32, {10}, {0}}, good[1]}, cpu_device, "overlap"),
+    check_ranks(refuse_then_update({.size = 3}, good, {{"a", dtype::float32, {10}, {0}}, good[1]},
+                                   cpu_device, "overlap"),
                 "overlap");
 }
 
@@ -163,7 +176,8 @@ BOOST_AUTO_TEST_CASE(another_target_than_the_started_one) {
                         test_model const model{cpu_device, good, 10};
                         auto source = model.source();
                         send_update(trainer, source, 1, target_id::draft());
-                        return unless(has(failure_of(trainer), {"refused by rank 1", "'draft'", "'main' was started"}),
+                        return unless(has(failure_of(trainer),
+                                          {"refused by rank 1", "'draft'", "'main' was started"}),
                                       failure_of(trainer));
                     },
                     [&](test_engine& engine, int) {
@@ -171,7 +185,8 @@ BOOST_AUTO_TEST_CASE(another_target_than_the_started_one) {
                         model.add_to(engine.target().main());
                         auto const update = engine.next();
                         engine.start(target_id::main());
-                        if (message_of([&] { engine.receive(update); }).empty()) return std::string{"it was received"};
+                        if (message_of([&] { engine.receive(update); }).empty())
+                            return std::string{"it was received"};
                         engine.rollback();
                         return unless(!engine.target().mixed(), "mixed");
                     }),
@@ -185,7 +200,8 @@ BOOST_AUTO_TEST_CASE(a_target_that_cannot_be_started_is_refused_on_request) {
                         test_model const model{cpu_device, good, 10};
                         auto source = model.source();
                         send_update(trainer, source, 1, target_id::adapter("nobody's"));
-                        if (!has(failure_of(trainer), {"refused by rank 1", "nobody's"})) return failure_of(trainer);
+                        if (!has(failure_of(trainer), {"refused by rank 1", "nobody's"}))
+                            return failure_of(trainer);
                         send_update(trainer, source, 2);
                         return failure_of(trainer);
                     },
@@ -220,18 +236,21 @@ BOOST_AUTO_TEST_CASE(a_ring_over_the_receivers_limit) {
         std::string reason;
     };
     for (auto const& [packing, reason] :
-         {attempt{{.chunk_bytes = 512}, "a ring of 2 chunks of 512 bytes is over this rank's limit of 1000"},
+         {attempt{{.chunk_bytes = 512},
+                  "a ring of 2 chunks of 512 bytes is over this rank's limit of 1000"},
           attempt{{.chunk_bytes = std::uint64_t{1} << 62U, .ring = 2}, "over this rank's limit"},
           attempt{{.chunk_bytes = 128, .ring = 8}, "a ring of 8 chunks"},
           // vllm: a buffer grows to the largest tensor
-          attempt{{.layout = packing_layout::vllm, .chunk_bytes = 64, .ring = 2}, "chunks of 600 bytes"}}) {
+          attempt{{.layout = packing_layout::vllm, .chunk_bytes = 64, .ring = 2},
+                  "chunks of 600 bytes"}}) {
         test_fleet const fleet{.size = 3, .settings = {.packing = packing}, .limits = limits};
         check_ranks(fleet.run(
                         [&](test_trainer& trainer) {
                             test_model const model{cpu_device, tensors_of_bytes({600}), 10};
                             auto source = model.source();
                             send_update(trainer, source, 1);
-                            return unless(has(failure_of(trainer), {"refused by rank 1", reason}), failure_of(trainer));
+                            return unless(has(failure_of(trainer), {"refused by rank 1", reason}),
+                                          failure_of(trainer));
                         },
                         [&](test_engine& engine, int) {
                             test_model model{cpu_device, tensors_of_bytes({600}), 0};
@@ -246,8 +265,9 @@ BOOST_AUTO_TEST_CASE(a_ring_over_the_receivers_limit) {
 BOOST_AUTO_TEST_CASE(settings_that_no_plan_can_be_made_with) {
     local_group const group{1};
     for (packing_options const& packing :
-         {packing_options{.chunk_bytes = 0}, packing_options{.alignment = 3}, packing_options{.ring = 0},
-          packing_options{.ring = 9}, packing_options{.chunk_bytes = 8}}) {
+         {packing_options{.chunk_bytes = 0}, packing_options{.alignment = 3},
+          packing_options{.ring = 0}, packing_options{.ring = 9},
+          packing_options{.chunk_bytes = 8}}) {
         BOOST_CHECK_THROW((test_trainer{joins(group), {.packing = packing}}), bad_argument);
     }
     // set later, they are found before anybody hears of the update
@@ -268,7 +288,8 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_announcement) {
     auto const whole = encode(honest());
     check_ranks(against_a_fake_trainer(
                     [&](fake& trainer, op_limits const& limits) {
-                        return announce_and_hear(trainer, std::span{whole}.first(whole.size() - 1), limits);
+                        return announce_and_hear(trainer, std::span{whole}.first(whole.size() - 1),
+                                                 limits);
                     },
                     "message: field"),
                 "cut short");
@@ -278,9 +299,11 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_announcement) {
                     },
                     "magic"),
                 "noise");
-    check_ranks(against_a_fake_trainer([&](fake& trainer, op_limits const& limits) {
-                    return announce_and_hear(trainer, std::span<std::byte const>{}, limits);
-                }, "magic"),
+    check_ranks(against_a_fake_trainer(
+                    [&](fake& trainer, op_limits const& limits) {
+                        return announce_and_hear(trainer, std::span<std::byte const>{}, limits);
+                    },
+                    "magic"),
                 "nothing");
 }
 
@@ -294,7 +317,8 @@ BOOST_AUTO_TEST_CASE(announcements_that_do_not_hold) {
     };
     std::vector<lie> const lies{
         {[](announcement& a) { a.plan_digest ^= 1U; }, "plans the announced update differently"},
-        {[](announcement& a) { a.options.chunk_bytes /= 2; }, "plans the announced update differently"},
+        {[](announcement& a) { a.options.chunk_bytes /= 2; },
+         "plans the announced update differently"},
         {[](announcement& a) { a.options.ring = 0; }, "ring"},
         {[](announcement& a) { a.options.ring = 9; }, "ring of 9"},
         {[](announcement& a) { a.epoch = 7; }, "announcement 7 came where 1 was expected"},
@@ -327,32 +351,35 @@ BOOST_AUTO_TEST_CASE(an_announced_failure_leaves_nobody_waiting_and_the_group_us
     test_model const model{cpu_device, good, 10};
     auto const expected = model.values();
     test_fleet const fleet{.size = 3};
-    check_ranks(fleet.run(
-                    [&](test_trainer& trainer) -> std::string {
-                        trainer.announce_failure("the optimizer diverged");
-                        if (!has(failure_of(trainer), {"the optimizer diverged"})) return failure_of(trainer);
-                        trainer.announce_failure("once more");
-                        auto source = model.source();
-                        send_update(trainer, source, 5);
-                        return failure_of(trainer);
-                    },
-                    [&](test_engine& engine, int) -> std::string {
-                        test_model held{cpu_device, good, 0};
-                        held.add_to(engine.target().main());
-                        for (auto const* reason : {"the optimizer diverged", "once more"}) {
-                            try {
-                                static_cast<void>(engine.next());
-                                return "the failure did not arrive";
-                            } catch (refused_update const& e) {
-                                if (!has(e.what(), {"trainer rank 0 failed before it sent", reason})) return e.what();
-                                if (e.facts().suspect != 0) return "another suspect";
-                            }
-                        }
-                        receive_update(engine);
-                        if (engine.target().version().number != 5) return "another version";
-                        return first_difference(held, expected);
-                    }),
-                "announced failure");
+    check_ranks(
+        fleet.run(
+            [&](test_trainer& trainer) -> std::string {
+                trainer.announce_failure("the optimizer diverged");
+                if (!has(failure_of(trainer), {"the optimizer diverged"}))
+                    return failure_of(trainer);
+                trainer.announce_failure("once more");
+                auto source = model.source();
+                send_update(trainer, source, 5);
+                return failure_of(trainer);
+            },
+            [&](test_engine& engine, int) -> std::string {
+                test_model held{cpu_device, good, 0};
+                held.add_to(engine.target().main());
+                for (auto const* reason : {"the optimizer diverged", "once more"}) {
+                    try {
+                        static_cast<void>(engine.next());
+                        return "the failure did not arrive";
+                    } catch (refused_update const& e) {
+                        if (!has(e.what(), {"trainer rank 0 failed before it sent", reason}))
+                            return e.what();
+                        if (e.facts().suspect != 0) return "another suspect";
+                    }
+                }
+                receive_update(engine);
+                if (engine.target().version().number != 5) return "another version";
+                return first_difference(held, expected);
+            }),
+        "announced failure");
 }
 
 // --- after the payload ---
@@ -363,48 +390,54 @@ BOOST_AUTO_TEST_CASE(a_corrupted_byte_is_a_no_at_the_vote_that_names_the_tensor)
         test_model const second{cpu_device, tensors_of_bytes({100, 5000, 300}), 50};
         test_model const part{cpu_device, tensors_of_bytes({100}), 90};
         auto const expected = second.values();
-        test_fleet const fleet{.size = 3,
-                               .where = where,
-                               .settings = {.packing = {.chunk_bytes = 256, .direct_from = 1000}, .verify = true}};
-        check_ranks(
-            fleet.run(
-                [&](test_trainer& trainer) -> std::string {
-                    auto source = first.source();
-                    send_update(trainer, source, 1);
-                    if (!has(failure_of(trainer), {"vote: refused by rank 2", "tensor 't1' arrived with digest"})) {
-                        return failure_of(trainer);
-                    }
-                    if (trainer.acknowledged().is_set()) return "acknowledged";
-                    auto half = part.source();
-                    send_update(trainer, half, 2);
-                    if (!has(failure_of(trainer), {"mixed: only a full update repairs it"})) return failure_of(trainer);
-                    auto whole = second.source();
-                    send_update(trainer, whole, 3);
-                    return failure_of(trainer);
-                },
-                [&](test_engine& engine, int rank) -> std::string {
-                    test_model held{where, tensors_of_bytes({100, 5000, 300}), 0};
-                    held.add_to(engine.target().main());
-                    auto const update = engine.next();
-                    engine.start(update.target());
-                    engine.receive(update);
-                    if (rank == 2) {
-                        auto bytes = held.memory(1).read();
-                        bytes[4999] ^= std::byte{1};
-                        held.memory(1).write(bytes);
-                    }
-                    auto const message = message_of([&] { engine.prepare(); });
-                    engine.rollback();
-                    if (!has(message, {"vote: refused by rank 2", "tensor 't1'"})) return message;
-                    if (!engine.target().mixed()) return "bytes were written, and the target is not mixed";
-                    if (engine.target().version().is_set()) return "a version that was voted down";
-                    if (!has(message_of([&] { receive_update(engine); }), {"mixed"})) return "a part was taken";
-                    receive_update(engine);
-                    if (engine.target().mixed()) return "mixed after a full update";
-                    if (engine.target().version().number != 3) return "another version";
-                    return first_difference(held, expected);
-                }),
-            "corrupted byte on " + to_string(where));
+        test_fleet const fleet{
+            .size = 3,
+            .where = where,
+            .settings = {.packing = {.chunk_bytes = 256, .direct_from = 1000}, .verify = true}};
+        check_ranks(fleet.run(
+                        [&](test_trainer& trainer) -> std::string {
+                            auto source = first.source();
+                            send_update(trainer, source, 1);
+                            if (!has(failure_of(trainer), {"vote: refused by rank 2",
+                                                           "tensor 't1' arrived with digest"})) {
+                                return failure_of(trainer);
+                            }
+                            if (trainer.acknowledged().is_set()) return "acknowledged";
+                            auto half = part.source();
+                            send_update(trainer, half, 2);
+                            if (!has(failure_of(trainer), {"mixed: only a full update repairs it"}))
+                                return failure_of(trainer);
+                            auto whole = second.source();
+                            send_update(trainer, whole, 3);
+                            return failure_of(trainer);
+                        },
+                        [&](test_engine& engine, int rank) -> std::string {
+                            test_model held{where, tensors_of_bytes({100, 5000, 300}), 0};
+                            held.add_to(engine.target().main());
+                            auto const update = engine.next();
+                            engine.start(update.target());
+                            engine.receive(update);
+                            if (rank == 2) {
+                                auto bytes = held.memory(1).read();
+                                bytes[4999] ^= std::byte{1};
+                                held.memory(1).write(bytes);
+                            }
+                            auto const message = message_of([&] { engine.prepare(); });
+                            engine.rollback();
+                            if (!has(message, {"vote: refused by rank 2", "tensor 't1'"}))
+                                return message;
+                            if (!engine.target().mixed())
+                                return "bytes were written, and the target is not mixed";
+                            if (engine.target().version().is_set())
+                                return "a version that was voted down";
+                            if (!has(message_of([&] { receive_update(engine); }), {"mixed"}))
+                                return "a part was taken";
+                            receive_update(engine);
+                            if (engine.target().mixed()) return "mixed after a full update";
+                            if (engine.target().version().number != 3) return "another version";
+                            return first_difference(held, expected);
+                        }),
+                    "corrupted byte on " + to_string(where));
     }
 }
 
@@ -457,7 +490,8 @@ BOOST_AUTO_TEST_CASE(a_failure_of_one_rank_alone_in_the_payload_is_its_no_and_th
                 joins(group), tables, patient_limits(), failing_progress{rank == 2 ? when : 1000}};
             engine.init(place(rank, 3));
             auto const message = message_of([&] { receive_update(engine); });
-            if (!has(message, {"vote: refused by rank 2: the progress sink's own failure"})) return message;
+            if (!has(message, {"vote: refused by rank 2: the progress sink's own failure"}))
+                return message;
             if (!tables.mixed()) return "not mixed";
             engine.shutdown();
             return "";
@@ -467,8 +501,9 @@ BOOST_AUTO_TEST_CASE(a_failure_of_one_rank_alone_in_the_payload_is_its_no_and_th
                                      trainer.init({place(0, 3)});
                                      auto source = first.source();
                                      send_update(trainer, source, 1);
-                                     return unless(has(failure_of(trainer), {"vote: refused by rank 2"}),
-                                                   failure_of(trainer));
+                                     return unless(
+                                         has(failure_of(trainer), {"vote: refused by rank 2"}),
+                                         failure_of(trainer));
                                  },
                                  [&] { return receive(1); }, [&] { return receive(2); }}),
                     "local failure");

@@ -73,14 +73,17 @@ BOOST_AUTO_TEST_CASE(an_unknown_backend_lists_the_known_ones) {
         BOOST_TEST(e.what() == "unknown backend 'rdma'; Registered: dense, ipc, nccl, sparse_nccl");
         return true;
     });
-    BOOST_CHECK_EXCEPTION(make_engine(known(), ""), bad_argument, (says{"unknown backend ''", "dense"}));
-    BOOST_CHECK_EXCEPTION(make_engine({}, "nccl"), bad_argument, (says{"unknown backend 'nccl'", "none is registered"}));
+    BOOST_CHECK_EXCEPTION(make_engine(known(), ""), bad_argument,
+                          (says{"unknown backend ''", "dense"}));
+    BOOST_CHECK_EXCEPTION(make_engine({}, "nccl"), bad_argument,
+                          (says{"unknown backend 'nccl'", "none is registered"}));
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_backend_that_is_like_a_known_one) {
     auto const registry = known();
     for (auto const* wrong : {"ncll", "NCCL", "nccl ", "ncc"}) {
-        BOOST_CHECK_EXCEPTION(make_engine(registry, wrong), bad_argument, says{"did you mean 'nccl'?"});
+        BOOST_CHECK_EXCEPTION(make_engine(registry, wrong), bad_argument,
+                              says{"did you mean 'nccl'?"});
     }
     BOOST_TEST(*registry.nearest("sparse-nccl") == "sparse_nccl");
     BOOST_TEST(*registry.nearest("sparsenccl") == "sparse_nccl");
@@ -96,7 +99,8 @@ BOOST_AUTO_TEST_CASE(a_name_is_taken_once) {
     auto registry = known();
     BOOST_CHECK_EXCEPTION(registry.add("ipc", [] { return numbered_engine{1}; }), bad_argument,
                           (says{"'ipc'", "registered already"}));
-    BOOST_CHECK_EXCEPTION(registry.add("", [] { return plain_engine{}; }), bad_argument, says{"needs a name"});
+    BOOST_CHECK_EXCEPTION(registry.add("", [] { return plain_engine{}; }), bad_argument,
+                          says{"needs a name"});
     BOOST_TEST(registry.backends().size() == 4U);
     BOOST_TEST(registry.make("ipc").get_if<plain_engine>() != nullptr);
 }
@@ -104,7 +108,8 @@ BOOST_AUTO_TEST_CASE(a_name_is_taken_once) {
 BOOST_AUTO_TEST_CASE(what_a_factory_throws_comes_through) {
     engine_registry registry;
     registry.add("broken", []() -> plain_engine { throw std::runtime_error{"no such device"}; });
-    BOOST_CHECK_EXCEPTION(make_engine(registry, "broken"), std::runtime_error, says{"no such device"});
+    BOOST_CHECK_EXCEPTION(make_engine(registry, "broken"), std::runtime_error,
+                          says{"no such device"});
 }
 
 BOOST_AUTO_TEST_CASE(edit_distances) {

@@ -30,7 +30,8 @@ concept EnginePair =
     Communicator<typename P::communicator> && AnyTransferEngine<typename P::engine> &&
     TrainerEngine<typename P::trainer, typename P::trainer::init_type, table_source<>> &&
     has_announcements<typename P::engine> &&
-    requires(typename P::communicator&& c, parameter_tables<>& target, std::function<void()> hook, bool verify) {
+    requires(typename P::communicator&& c, parameter_tables<>& target, std::function<void()> hook,
+             bool verify) {
         { P::engine_over(std::move(c), target, hook) } -> std::same_as<typename P::engine>;
         { P::trainer_over(std::move(c), verify) } -> std::same_as<typename P::trainer>;
     };
@@ -40,7 +41,9 @@ struct law_tensor {
     std::string name;
     dtype type = dtype::uint8;
     extents shape{};
-    std::size_t bytes() const { return static_cast<std::size_t>(element_count(shape) * item_size(type)); }
+    std::size_t bytes() const {
+        return static_cast<std::size_t>(element_count(shape) * item_size(type));
+    }
 };
 
 /// Every dtype with an odd number of elements, with 256 of them, and as a scalar; shapes without elements between
@@ -63,7 +66,9 @@ inline std::vector<law_tensor> dtype_zoo() {
     return zoo;
 }
 inline std::vector<law_tensor> small_model() {
-    return {{"embed", dtype::float32, {30, 8}}, {"bias", dtype::bfloat16, {7}}, {"scale", dtype::float32, {}}};
+    return {{"embed", dtype::float32, {30, 8}},
+            {"bias", dtype::bfloat16, {7}},
+            {"scale", dtype::float32, {}}};
 }
 
 /// Tensors of one rank on its communicator's device, each between guards.
@@ -71,7 +76,8 @@ template <Communicator C>
 class law_model {
   public:
     /// Seed 0 is the bytes before the first update.
-    law_model(C& c, std::vector<law_tensor> tensors, std::uint64_t seed) : tensors_{std::move(tensors)} {
+    law_model(C& c, std::vector<law_tensor> tensors, std::uint64_t seed)
+        : tensors_{std::move(tensors)} {
         for (std::size_t i = 0; i < tensors_.size(); ++i) {
             memory_.emplace_back(c, tensors_[i].bytes(), seed_of(seed, i));
         }
@@ -85,7 +91,8 @@ class law_model {
     /// "" when all tensors have the bytes of that seed and nothing around them changed.
     std::string difference(std::uint64_t seed) {
         for (std::size_t i = 0; i < tensors_.size(); ++i) {
-            if (!memory_[i].holds(bytes_of(seed, i))) return "tensor '" + tensors_[i].name + "' is wrong";
+            if (!memory_[i].holds(bytes_of(seed, i)))
+                return "tensor '" + tensors_[i].name + "' is wrong";
         }
         return "";
     }
@@ -103,7 +110,9 @@ class law_model {
     std::vector<law_tensor> const& tensors() const noexcept { return tensors_; }
 
   private:
-    static std::uint64_t seed_of(std::uint64_t seed, std::size_t tensor) { return seed * 1'000'003 + tensor; }
+    static std::uint64_t seed_of(std::uint64_t seed, std::size_t tensor) {
+        return seed * 1'000'003 + tensor;
+    }
     contents bytes_of(std::uint64_t seed, std::size_t tensor) const {
         return pattern(tensors_[tensor].bytes(), seed_of(seed, tensor));
     }
@@ -146,34 +155,39 @@ template <EnginePair P, GroupMaker M>
 void law_exact_bytes(M& maker, int size, std::vector<device> const& where, bool verify) {
     using C = typename P::communicator;
     constexpr std::uint64_t rounds = 2;
-    check_ranks(
-        maker.run({.size = size, .where = where},
-                  [verify](C& c) -> std::string {
-                      law_model<C> model{c, dtype_zoo(), 0};
-                      if (c.rank() == 0) {
-                          auto source = model.source();
-                          law_sender<P> sender{P::trainer_over(std::move(c), verify)};
-                          for (std::uint64_t r = 1; r <= rounds; ++r) {
-                              model.fill(r);
-                              auto const result = sender.update(source);
-                              if (auto said = unless_updated(result); !said.empty()) return said;
-                              if (sender.acknowledged().number != r) return "the version is not acknowledged";
-                          }
-                          return "";
-                      }
-                      parameter_tables<> tables;
-                      model.add_to(tables.main());
-                      law_worker<P> worker{P::engine_over(std::move(c), tables, [] {})};
-                      for (std::uint64_t r = 1; r <= rounds; ++r) {
-                          auto const report = worker.serve_one();
-                          if (auto wrong = model.difference(r); !wrong.empty()) return wrong;
-                          if (report.tensors != model.tensors().size()) return "another number of tensors";
-                          if (report.version.number != r || tables.version().number != r) return "another version";
-                          if (!report.not_covered.empty()) return "'" + report.not_covered[0] + "' is not covered";
-                      }
-                      return "";
-                  }),
-        "exact bytes, " + std::to_string(size) + " ranks" + (verify ? ", verified" : ""));
+    check_ranks(maker.run({.size = size, .where = where},
+                          [verify](C& c) -> std::string {
+                              law_model<C> model{c, dtype_zoo(), 0};
+                              if (c.rank() == 0) {
+                                  auto source = model.source();
+                                  law_sender<P> sender{P::trainer_over(std::move(c), verify)};
+                                  for (std::uint64_t r = 1; r <= rounds; ++r) {
+                                      model.fill(r);
+                                      auto const result = sender.update(source);
+                                      if (auto said = unless_updated(result); !said.empty())
+                                          return said;
+                                      if (sender.acknowledged().number != r)
+                                          return "the version is not acknowledged";
+                                  }
+                                  return "";
+                              }
+                              parameter_tables<> tables;
+                              model.add_to(tables.main());
+                              law_worker<P> worker{P::engine_over(std::move(c), tables, [] {})};
+                              for (std::uint64_t r = 1; r <= rounds; ++r) {
+                                  auto const report = worker.serve_one();
+                                  if (auto wrong = model.difference(r); !wrong.empty())
+                                      return wrong;
+                                  if (report.tensors != model.tensors().size())
+                                      return "another number of tensors";
+                                  if (report.version.number != r || tables.version().number != r)
+                                      return "another version";
+                                  if (!report.not_covered.empty())
+                                      return "'" + report.not_covered[0] + "' is not covered";
+                              }
+                              return "";
+                          }),
+                "exact bytes, " + std::to_string(size) + " ranks" + (verify ? ", verified" : ""));
 }
 
 /// One rank refuses before the payload: every rank hears who and why, nothing is written anywhere, and the same
@@ -183,52 +197,57 @@ void law_refusal_writes_nothing(M& maker, int size, std::vector<device> const& w
     using C = typename P::communicator;
     constexpr std::uint64_t rounds = 6;
     check_ranks(
-        maker.run({.size = size, .where = where},
-                  [size](C& c) -> std::string {
-                      int const rank = c.rank();
-                      law_model<C> model{c, small_model(), 0};
-                      auto const refuser = "refused by rank " + std::to_string(size - 1);
-                      if (rank == 0) {
-                          auto source = model.source();
-                          law_sender<P> sender{P::trainer_over(std::move(c), false)};
-                          for (std::uint64_t r = 1; r <= rounds; ++r) {
-                              model.fill(r);
-                              auto const result = sender.update(source);
-                              if (r % 2 == 0) {
-                                  if (auto said = unless_updated(result); !said.empty()) return said;
-                                  continue;
-                              }
-                              auto said = unless_refused([&] { static_cast<void>(result.or_throw()); },
-                                                         {refuser, "tensor 'embed'", "float32[30, 8]", "uint8[960]"});
-                              if (!said.empty()) return said;
-                              if (result.groups.at(0).ranks.back() != rank_status::refused) return "wrong statuses";
-                          }
-                          return "";
-                      }
-                      parameter_tables<> tables;
-                      model.add_to(tables.main());
-                      auto const right = tables;
-                      parameter_tables<> wrong;
-                      wrong.main().add("embed", tensor_view<>{model.view(0).data(), dtype::uint8, {960}, c.where()});
-                      for (std::size_t i = 1; i < 3; ++i) wrong.main().add(model.tensors()[i].name, model.view(i));
-                      law_worker<P> worker{P::engine_over(std::move(c), tables, [] {})};
-                      std::uint64_t held = 0;
-                      for (std::uint64_t r = 1; r <= rounds; ++r) {
-                          if (r % 2 == 0) {
-                              static_cast<void>(worker.serve_one());
-                              held = r;
-                          } else {
-                              if (rank == size - 1) tables = wrong;
-                              auto said = unless_refused([&] { static_cast<void>(worker.serve_one()); },
-                                                         {refuser, "tensor 'embed'"});
-                              if (!said.empty()) return said;
-                              if (tables.mixed()) return "a refused update marks the target mixed";
-                              if (rank == size - 1) tables = right;
-                          }
-                          if (auto other = model.difference(held); !other.empty()) return other;
-                      }
-                      return "";
-                  }),
+        maker.run(
+            {.size = size, .where = where},
+            [size](C& c) -> std::string {
+                int const rank = c.rank();
+                law_model<C> model{c, small_model(), 0};
+                auto const refuser = "refused by rank " + std::to_string(size - 1);
+                if (rank == 0) {
+                    auto source = model.source();
+                    law_sender<P> sender{P::trainer_over(std::move(c), false)};
+                    for (std::uint64_t r = 1; r <= rounds; ++r) {
+                        model.fill(r);
+                        auto const result = sender.update(source);
+                        if (r % 2 == 0) {
+                            if (auto said = unless_updated(result); !said.empty()) return said;
+                            continue;
+                        }
+                        auto said = unless_refused(
+                            [&] { static_cast<void>(result.or_throw()); },
+                            {refuser, "tensor 'embed'", "float32[30, 8]", "uint8[960]"});
+                        if (!said.empty()) return said;
+                        if (result.groups.at(0).ranks.back() != rank_status::refused)
+                            return "wrong statuses";
+                    }
+                    return "";
+                }
+                parameter_tables<> tables;
+                model.add_to(tables.main());
+                auto const right = tables;
+                parameter_tables<> wrong;
+                wrong.main().add(
+                    "embed", tensor_view<>{model.view(0).data(), dtype::uint8, {960}, c.where()});
+                for (std::size_t i = 1; i < 3; ++i)
+                    wrong.main().add(model.tensors()[i].name, model.view(i));
+                law_worker<P> worker{P::engine_over(std::move(c), tables, [] {})};
+                std::uint64_t held = 0;
+                for (std::uint64_t r = 1; r <= rounds; ++r) {
+                    if (r % 2 == 0) {
+                        static_cast<void>(worker.serve_one());
+                        held = r;
+                    } else {
+                        if (rank == size - 1) tables = wrong;
+                        auto said = unless_refused([&] { static_cast<void>(worker.serve_one()); },
+                                                   {refuser, "tensor 'embed'"});
+                        if (!said.empty()) return said;
+                        if (tables.mixed()) return "a refused update marks the target mixed";
+                        if (rank == size - 1) tables = right;
+                    }
+                    if (auto other = model.difference(held); !other.empty()) return other;
+                }
+                return "";
+            }),
         "a refusal writes nothing, " + std::to_string(size) + " ranks");
 }
 
@@ -243,7 +262,8 @@ void law_full_update_repairs_a_mixed_target(M& maker, int size, std::vector<devi
                       int const rank = c.rank();
                       law_model<C> model{c, small_model(), 0};
                       auto const mixed = [](auto const& update) {
-                          return unless_refused(update, {"is mixed: only a full update repairs it"});
+                          return unless_refused(update,
+                                                {"is mixed: only a full update repairs it"});
                       };
                       if (rank == 0) {
                           auto source = model.source();
@@ -255,11 +275,14 @@ void law_full_update_repairs_a_mixed_target(M& maker, int size, std::vector<devi
                           if (!said.empty()) return said;
                           model.fill(2);
                           auto const failed = sender.update(source);
-                          said = unless_refused([&] { static_cast<void>(failed.or_throw()); },
-                                                {"refused by rank " + std::to_string(size - 1), "out of luck"});
+                          said = unless_refused(
+                              [&] { static_cast<void>(failed.or_throw()); },
+                              {"refused by rank " + std::to_string(size - 1), "out of luck"});
                           if (!said.empty()) return said;
-                          if (failed.groups.at(0).ranks.at(0) != rank_status::rolled_back) return "wrong statuses";
-                          if (sender.acknowledged().number != 1) return "a failed update is acknowledged";
+                          if (failed.groups.at(0).ranks.at(0) != rank_status::rolled_back)
+                              return "wrong statuses";
+                          if (sender.acknowledged().number != 1)
+                              return "a failed update is acknowledged";
                           auto const partial = sender.update(part);
                           said = mixed([&] { static_cast<void>(partial.or_throw()); });
                           if (!said.empty()) return said;
@@ -270,14 +293,17 @@ void law_full_update_repairs_a_mixed_target(M& maker, int size, std::vector<devi
                       parameter_tables<> tables;
                       model.add_to(tables.main());
                       law_worker<P> worker{P::engine_over(std::move(c), tables, [&] {
-                          if (std::exchange(unlucky, false)) throw std::runtime_error{"out of luck"};
+                          if (std::exchange(unlucky, false))
+                              throw std::runtime_error{"out of luck"};
                       })};
                       static_cast<void>(worker.serve_one());
                       unlucky = rank == size - 1;
-                      auto said = unless_refused([&] { static_cast<void>(worker.serve_one()); }, {"out of luck"});
+                      auto said = unless_refused([&] { static_cast<void>(worker.serve_one()); },
+                                                 {"out of luck"});
                       if (!said.empty()) return said;
                       if (!tables.mixed()) return "a half-written target is not mixed";
-                      if (tables.version().number != 1) return "the version of a failed update is published";
+                      if (tables.version().number != 1)
+                          return "the version of a failed update is published";
                       said = mixed([&] { static_cast<void>(worker.serve_one()); });
                       if (!said.empty()) return said;
                       if (!tables.mixed()) return "a refused update repairs a mixed target";
@@ -307,19 +333,25 @@ void law_targets_are_apart(M& maker, std::vector<device> const& where) {
                           for (std::size_t t = 0; t < 3; ++t) {
                               models[t].fill(t + 1);
                               auto source = models[t].source();
-                              auto const result = sender.update(source, {.target = targets()[t], .label = "v"});
+                              auto const result =
+                                  sender.update(source, {.target = targets()[t], .label = "v"});
                               if (auto said = unless_updated(result); !said.empty()) return said;
                           }
                           table_source<> empty;
                           auto const nothing = sender.update(empty, {.target = target_id::draft()});
-                          if (nothing.status != update_status::nothing_updated) return "an empty update updates";
-                          return sender.acknowledged().number == 3 ? "" : "an empty update is acknowledged";
+                          if (nothing.status != update_status::nothing_updated)
+                              return "an empty update updates";
+                          return sender.acknowledged().number == 3
+                                     ? ""
+                                     : "an empty update is acknowledged";
                       }
                       parameter_tables<> tables;
-                      for (std::size_t t = 0; t < 3; ++t) models[t].add_to(tables.table(targets()[t]));
+                      for (std::size_t t = 0; t < 3; ++t)
+                          models[t].add_to(tables.table(targets()[t]));
                       law_worker<P> worker{P::engine_over(std::move(c), tables, [] {})};
                       for (std::size_t t = 0; t < 3; ++t) {
-                          if (tables.version(targets()[t]).is_set()) return "a version before its update";
+                          if (tables.version(targets()[t]).is_set())
+                              return "a version before its update";
                           auto const report = worker.serve_one();
                           if (report.target != targets()[t]) return "another target";
                           for (std::size_t other = 0; other < 3; ++other) {
@@ -327,9 +359,11 @@ void law_targets_are_apart(M& maker, std::vector<device> const& where) {
                               if (!wrong.empty()) return to_string(targets()[other]) + ": " + wrong;
                           }
                       }
-                      if (worker.serve_one().status != update_status::nothing_updated) return "not nothing";
+                      if (worker.serve_one().status != update_status::nothing_updated)
+                          return "not nothing";
                       for (std::size_t t = 0; t < 3; ++t) {
-                          if (tables.version(targets()[t]).number != t + 1) return "another version at the end";
+                          if (tables.version(targets()[t]).number != t + 1)
+                              return "another version at the end";
                           if (tables.mixed(targets()[t])) return "mixed at the end";
                       }
                       return "";

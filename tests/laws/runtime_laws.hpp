@@ -51,6 +51,7 @@ class runtime_laws {
         memory_is_not_given_to_others_before_its_time();
         memory_is_reused();
         a_device_wait_covers_that_device_alone();
+        a_device_wait_leaves_communicators_out();
         the_current_device_belongs_to_the_thread();
         a_guard_restores_the_device();
         what_is_not_there_is_refused();
@@ -277,11 +278,14 @@ class runtime_laws {
         auto const active = R::memory(a_).active;
         std::uint64_t reserved = 0;
         for (int cycle = 0; cycle < 50; ++cycle) {
-            { device_buffer<R> const buffer{bytes, a_, s}; }
+            {
+                device_buffer<R> const buffer{bytes, a_, s};
+            }
             auto const now = R::memory(a_);
             BOOST_TEST(now.active == active);
             if (cycle == 0) reserved = now.reserved;
-            BOOST_TEST(now.reserved <= reserved);  // it may fall: what is outgrown goes once it is idle
+            BOOST_TEST(now.reserved <=
+                       reserved);  // it may fall: what is outgrown goes once it is idle
         }
     }
 
@@ -298,6 +302,14 @@ class runtime_laws {
         blocker.open();
         BOOST_TEST(R::wait_device(a_.index, soon()));
         BOOST_TEST(blocked.query());
+    }
+
+    void a_device_wait_leaves_communicators_out() const {
+        stream<R> const communicators{a_};
+        R::mark_communicator_stream(communicators);
+        stream_blocker<R> const blocker{communicators.ref()};
+        BOOST_TEST(R::wait_device(a_.index, soon()));
+        BOOST_TEST(!communicators.query());
     }
 
     void the_current_device_belongs_to_the_thread() const {
@@ -328,8 +340,10 @@ class runtime_laws {
             BOOST_TEST(s.where() == a_);
         }
         BOOST_TEST(R::current_device() == a_.index);
-        BOOST_CHECK_THROW((device_guard<R>{device{R::kind, R::device_count()}}), bad_argument);
-        BOOST_CHECK_THROW((device_guard<R>{device{R::kind, device::unresolved}}), bad_argument);
+        BOOST_CHECK_THROW(device_guard<R> const refused(device(R::kind, R::device_count())),
+                          bad_argument);
+        BOOST_CHECK_THROW(device_guard<R> const refused(device(R::kind, device::unresolved)),
+                          bad_argument);
         BOOST_TEST(R::current_device() == a_.index);
         R::set_current_device(before);
     }
@@ -344,8 +358,10 @@ class runtime_laws {
             BOOST_CHECK_THROW(static_cast<void>(R::allocate(1, none, s)), bad_argument);
             BOOST_CHECK_THROW(static_cast<void>(R::memory(none)), bad_argument);
             BOOST_CHECK_THROW(static_cast<void>(R::wait_device(index, soon())), bad_argument);
-            BOOST_CHECK_THROW(R::copy(&word, none, &word, cpu_device, word_bytes(), s), bad_argument);
-            BOOST_CHECK_THROW(R::copy(&word, cpu_device, &word, none, word_bytes(), s), bad_argument);
+            BOOST_CHECK_THROW(R::copy(&word, none, &word, cpu_device, word_bytes(), s),
+                              bad_argument);
+            BOOST_CHECK_THROW(R::copy(&word, cpu_device, &word, none, word_bytes(), s),
+                              bad_argument);
         }
         BOOST_CHECK_THROW(static_cast<void>(R::stream_ref::from_native_handle({})), bad_argument);
     }
@@ -430,7 +446,9 @@ class runtime_laws {
         static std::size_t volatile bytes = sizeof(std::uint32_t);
         return bytes;
     }
-    static std::size_t bytes_of(std::vector<std::uint32_t> const& v) { return v.size() * word_bytes(); }
+    static std::size_t bytes_of(std::vector<std::uint32_t> const& v) {
+        return v.size() * word_bytes();
+    }
     static std::vector<std::uint32_t> count_to(std::size_t n) {
         std::vector<std::uint32_t> numbers(n);
         for (std::size_t i = 0; i < n; ++i) numbers[i] = static_cast<std::uint32_t>(i + 1);

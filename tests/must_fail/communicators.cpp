@@ -33,11 +33,17 @@ struct plain_group : communicator_operations<Self> {
 };
 
 #if WEIGHTCAST_CASE == 1
-void negative(local_communicator& group, transfer_range const& raw) { group.enqueue_broadcasts({&raw, 1}, 0, {}); }
+void negative(local_communicator& group, transfer_range const& raw) {
+    group.enqueue_broadcasts({&raw, 1}, 0, {});
+}
 #elif WEIGHTCAST_CASE == 2
-void negative(local_communicator& group, transfer_range const& raw) { group.enqueue_send(raw, 0, {}); }
+void negative(local_communicator& group, transfer_range const& raw) {
+    group.enqueue_send(raw, 0, {});
+}
 #elif WEIGHTCAST_CASE == 3
-void negative(local_communicator& group, transfer_range const& raw) { group.enqueue_receive(raw, 0, {}); }
+void negative(local_communicator& group, transfer_range const& raw) {
+    group.enqueue_receive(raw, 0, {});
+}
 #elif WEIGHTCAST_CASE == 4
 void negative(local_communicator& group, transfer_range const& raw) {
     group.enqueue_all_reduce(raw, dtype::int32, reduction::sum, {});

@@ -93,7 +93,9 @@ struct engine : plain_engine {
 weight_worker<engine> worker{engine{}};
 #elif WEIGHTCAST_CASE == 7
 struct engine : plain_engine {
-    void start(target_id const&, bool is_checkpoint_format = true) { static_cast<void>(is_checkpoint_format); }
+    void start(target_id const&, bool is_checkpoint_format = true) {
+        static_cast<void>(is_checkpoint_format);
+    }
 };
 weight_worker<engine> worker{engine{}};
 #elif WEIGHTCAST_CASE == 8
@@ -146,7 +148,9 @@ static_assert(explain_transfer_engine<engine>());
 #elif WEIGHTCAST_CASE == 17
 struct engine : plain_engine {
     void start(target_id const&) {}
-    void start(target_id const&, bool is_checkpoint_format) { static_cast<void>(is_checkpoint_format); }
+    void start(target_id const&, bool is_checkpoint_format) {
+        static_cast<void>(is_checkpoint_format);
+    }
 };
 static_assert(explain_transfer_engine<engine>());
 #elif WEIGHTCAST_CASE == 18
@@ -164,12 +168,16 @@ any_engine erased{engine{}};
 struct trainer : plain_trainer {
     void announce() {}
 };
-void negative(weight_sender<trainer>& sender, table_source<>& source) { static_cast<void>(sender.update(source)); }
+void negative(weight_sender<trainer>& sender, table_source<>& source) {
+    static_cast<void>(sender.update(source));
+}
 #elif WEIGHTCAST_CASE == 21
 struct trainer : plain_trainer {
     void vote(int) {}
 };
-void negative(weight_sender<trainer>& sender, table_source<>& source) { static_cast<void>(sender.update(source)); }
+void negative(weight_sender<trainer>& sender, table_source<>& source) {
+    static_cast<void>(sender.update(source));
+}
 #elif WEIGHTCAST_CASE == 22
 struct trainer : plain_trainer {
     void announce() {}

@@ -22,7 +22,8 @@
 
 using namespace weightcast;
 
-void positive(local_communicator& group, std::vector<float>& weights, tensor_view<dynamic_space> known_later) {
+void positive(local_communicator& group, std::vector<float>& weights,
+              tensor_view<dynamic_space> known_later) {
     alignment_scope scope{group};
     group.broadcast_from(scope.align(weights));
     group.broadcast_from(scope.align(known_later));
@@ -35,7 +36,8 @@ void positive(local_communicator& group, std::vector<float>& weights, tensor_vie
 }
 
 #if WEIGHTCAST_CASE != 0
-void negative(local_communicator& group, tensor_view<cuda_space> on_gpu, std::vector<float> const& constant) {
+void negative(local_communicator& group, tensor_view<cuda_space> on_gpu,
+              std::vector<float> const& constant) {
     alignment_scope scope{group};
     const_tensor_view<host_space> const view = view_of(constant);
 #if WEIGHTCAST_CASE == 1

@@ -60,19 +60,18 @@ BOOST_AUTO_TEST_CASE(an_exception_restores_the_device) {
         guard const there{host2};
         guard const further{host0};
         throw std::runtime_error{"elsewhere"};
-    } catch (std::runtime_error const&) {
-    }
+    } catch (std::runtime_error const&) {}
     BOOST_TEST(runtime::current_device() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_device_here_is_refused_on_entry) {
     back_to_zero const after;
     runtime::set_current_device(1);
-    BOOST_CHECK_EXCEPTION(guard{device(device_kind::cuda, 0)}, bad_argument,
+    BOOST_CHECK_EXCEPTION(guard const refused(device(device_kind::cuda, 0)), bad_argument,
                           says({"expected cpu or host:N", "got cuda:0"}));
-    BOOST_CHECK_EXCEPTION(guard{device(device_kind::host, device::unresolved)}, bad_argument,
-                          says({"expected cpu or host:N", "got host"}));
-    BOOST_CHECK_EXCEPTION(guard{device(device_kind::host, 4)}, bad_argument,
+    BOOST_CHECK_EXCEPTION(guard const refused(device(device_kind::host, device::unresolved)),
+                          bad_argument, says({"expected cpu or host:N", "got host"}));
+    BOOST_CHECK_EXCEPTION(guard const refused(device(device_kind::host, 4)), bad_argument,
                           says({"host:4", "host:0 to host:3"}));
     BOOST_TEST(runtime::current_device() == 1);
 }

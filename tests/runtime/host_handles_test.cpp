@@ -23,7 +23,8 @@ static_assert(!std::is_default_constructible_v<host_event_ref>);
 static_assert(!std::is_constructible_v<host_event_ref, int>);
 static_assert(!std::is_constructible_v<host_event_ref, std::nullptr_t>);
 static_assert(!std::is_constructible_v<host_event_ref, void*>);
-static_assert(std::regular_invocable<decltype([](host_stream_ref a) { return a == a; }), host_stream_ref>);
+static_assert(
+    std::regular_invocable<decltype([](host_stream_ref a) { return a == a; }), host_stream_ref>);
 static_assert(!std::is_convertible_v<host_stream_ref, host_event_ref>);
 
 BOOST_AUTO_TEST_SUITE(host_handles_suite)
@@ -45,10 +46,10 @@ BOOST_AUTO_TEST_CASE(a_native_handle_leads_back) {
 }
 
 BOOST_AUTO_TEST_CASE(a_null_handle_is_refused) {
-    BOOST_CHECK_EXCEPTION(static_cast<void>(host_stream_ref::from_native_handle(nullptr)), bad_argument,
-                          says({"null handle", "stream"}));
-    BOOST_CHECK_EXCEPTION(static_cast<void>(host_event_ref::from_native_handle(nullptr)), bad_argument,
-                          says({"null handle", "event"}));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(host_stream_ref::from_native_handle(nullptr)),
+                          bad_argument, says({"null handle", "stream"}));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(host_event_ref::from_native_handle(nullptr)),
+                          bad_argument, says({"null handle", "event"}));
 }
 
 BOOST_AUTO_TEST_CASE(a_handle_to_another_copy_of_the_state_is_refused) {
@@ -62,12 +63,14 @@ BOOST_AUTO_TEST_CASE(a_handle_to_another_copy_of_the_state_is_refused) {
     event<runtime> const e;
     auto const sentence = says({"another copy of host_runtime's state", "shared_host_state"});
     BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::query(foreign)), contract_violation, sentence);
-    BOOST_CHECK_EXCEPTION(runtime::enqueue(foreign, []() noexcept {}), contract_violation, sentence);
-    BOOST_CHECK_EXCEPTION(runtime::record(e, foreign), contract_violation, sentence);
-    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::allocate(1, host0, foreign)), contract_violation,
+    BOOST_CHECK_EXCEPTION(runtime::enqueue(foreign, []() noexcept {}), contract_violation,
                           sentence);
+    BOOST_CHECK_EXCEPTION(runtime::record(e, foreign), contract_violation, sentence);
+    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::allocate(1, host0, foreign)),
+                          contract_violation, sentence);
     BOOST_CHECK_EXCEPTION(runtime::stream_wait(s, foreign_event), contract_violation, sentence);
-    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::query(foreign_event)), contract_violation, sentence);
+    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::query(foreign_event)), contract_violation,
+                          sentence);
     BOOST_CHECK_EXCEPTION(runtime::record(foreign_event, s), contract_violation, sentence);
     other->destroy_event(event_there, 1);
     other->destroy_stream(use);

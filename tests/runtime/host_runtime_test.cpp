@@ -58,7 +58,8 @@ BOOST_AUTO_TEST_CASE(an_operation_arrives_byte_for_byte_whatever_its_size) {
         };
         operation work{};
         std::array<unsigned char, Bytes> out{};
-        for (std::size_t i = 0; i < Bytes; ++i) work.bytes[i] = static_cast<unsigned char>(i * 5 + 1);
+        for (std::size_t i = 0; i < Bytes; ++i)
+            work.bytes[i] = static_cast<unsigned char>(i * 5 + 1);
         work.out = &out;
         runtime::enqueue(s, work);
         BOOST_TEST(runtime::wait(s, soon()));
@@ -114,7 +115,8 @@ BOOST_AUTO_TEST_CASE(a_queue_grows_while_its_thread_runs) {
     std::uint32_t next = 0;
     bool in_order = true;
     for (std::uint32_t i = 0; i < 50'000; ++i) {
-        runtime::enqueue(s, [&next, &in_order, i]() noexcept { in_order = in_order && next++ == i; });
+        runtime::enqueue(s,
+                         [&next, &in_order, i]() noexcept { in_order = in_order && next++ == i; });
         if (i % 5'000 == 0) BOOST_TEST(runtime::wait(s, soon()));  // sometimes it runs dry
     }
     BOOST_TEST(runtime::wait(s, soon()));
@@ -166,8 +168,10 @@ BOOST_AUTO_TEST_CASE(a_destroyed_stream_is_found_out) {
     event<runtime> const e;
     auto const destroyed = says{"this stream was destroyed"};
     BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::query(dead)), contract_violation, destroyed);
-    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::device_of(dead)), contract_violation, destroyed);
-    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::wait(dead, soon())), contract_violation, destroyed);
+    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::device_of(dead)), contract_violation,
+                          destroyed);
+    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::wait(dead, soon())), contract_violation,
+                          destroyed);
     BOOST_CHECK_EXCEPTION(runtime::enqueue(dead, []() noexcept {}), contract_violation, destroyed);
     BOOST_CHECK_EXCEPTION(runtime::record(e, dead), contract_violation, destroyed);
     BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::allocate(8, host0, dead)), contract_violation,
@@ -189,7 +193,8 @@ BOOST_AUTO_TEST_CASE(a_destroyed_event_is_found_out) {
     stream<runtime> const s{host0};
     auto const destroyed = says{"this event was destroyed"};
     BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::query(dead)), contract_violation, destroyed);
-    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::wait(dead, soon())), contract_violation, destroyed);
+    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::wait(dead, soon())), contract_violation,
+                          destroyed);
     BOOST_CHECK_EXCEPTION(runtime::record(dead, s), contract_violation, destroyed);
     BOOST_CHECK_EXCEPTION(runtime::stream_wait(s, dead), contract_violation, destroyed);
 }
@@ -219,7 +224,8 @@ BOOST_AUTO_TEST_CASE(streams_come_and_go) {
         runtime::enqueue(s, [&ran]() noexcept { ran.fetch_add(1, std::memory_order_release); });
         if (i % 3 == 0) BOOST_TEST(runtime::wait(s, soon()));
     }
-    for (auto const until = soon(); ran.load() != 200 && !until.expired();) std::this_thread::yield();
+    for (auto const until = soon(); ran.load() != 200 && !until.expired();)
+        std::this_thread::yield();
     BOOST_TEST(ran.load() == 200);
 }
 
@@ -291,7 +297,8 @@ BOOST_AUTO_TEST_CASE(delays_come_from_their_seed) {
     BOOST_TEST(std::ranges::min(drawn) < 50U);
     BOOST_TEST(std::ranges::max(drawn) > 950U);
     std::ranges::sort(drawn);
-    BOOST_TEST((std::ranges::unique(drawn).begin() - drawn.begin()) > 550);  // 1000 draws, 632 expected
+    BOOST_TEST((std::ranges::unique(drawn).begin() - drawn.begin()) >
+               550);  // 1000 draws, 632 expected
     static_assert(detail::host_delay(1, 2, 3, 1000) == detail::host_delay(1, 2, 3, 1000));
     static_assert(detail::host_delay(1, 2, 3, 1000) != detail::host_delay(2, 2, 3, 1000));
     static_assert(detail::host_delay(1, 2, 3, 1000) != detail::host_delay(1, 3, 3, 1000));
@@ -311,9 +318,7 @@ BOOST_AUTO_TEST_CASE(delayed_operations_take_their_time) {
 BOOST_AUTO_TEST_CASE(a_delay_is_drawn_at_the_call) {
     stream<runtime> const s{host0};
     stream_blocker<runtime> blocker{s.ref()};
-    {
-        settings_scope const slow{{.max_delay = 60'000'000us, .delay_seed = 1}};
-    }
+    { settings_scope const slow{{.max_delay = 60'000'000us, .delay_seed = 1}}; }
     runtime::enqueue(s, []() noexcept {});
     blocker.open();
     BOOST_TEST(runtime::wait(s, soon()));
@@ -334,8 +339,8 @@ BOOST_AUTO_TEST_CASE(a_copy_knows_where_its_memory_is) {
                           says({"the source lies on host:0", "not on host:1"}));
     BOOST_CHECK_EXCEPTION(copy(of_1.data(), host0, plain.data(), cpu_device, 64), device_mismatch,
                           says({"the destination lies on host:1", "not on host:0"}));
-    BOOST_CHECK_EXCEPTION(copy(of_1.data(), cpu_device, plain.data(), cpu_device, 64), device_mismatch,
-                          says({"host:1", "cpu"}));
+    BOOST_CHECK_EXCEPTION(copy(of_1.data(), cpu_device, plain.data(), cpu_device, 64),
+                          device_mismatch, says({"host:1", "cpu"}));
     auto* const inside = static_cast<std::byte*>(of_0.data()) + 60;
     BOOST_CHECK_EXCEPTION(copy(inside, host1, plain.data(), cpu_device, 4), device_mismatch,
                           says("host:0"));
@@ -369,9 +374,11 @@ BOOST_AUTO_TEST_CASE(devices_of_other_kinds_are_refused) {
     auto const range = says({"cuda:0", "cpu and host:0 to host:3"});
     BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::create_stream(gpu)), bad_argument, range);
     BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::allocate(1, gpu, s)), bad_argument, range);
-    BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::create_stream({device_kind::host, device::unresolved})),
-                          bad_argument, says({"host without an index", "host:0 to host:3"}));
-    BOOST_CHECK_THROW(static_cast<void>(runtime::create_stream({device_kind::cpu, 1})), bad_argument);
+    BOOST_CHECK_EXCEPTION(
+        static_cast<void>(runtime::create_stream({device_kind::host, device::unresolved})),
+        bad_argument, says({"host without an index", "host:0 to host:3"}));
+    BOOST_CHECK_THROW(static_cast<void>(runtime::create_stream({device_kind::cpu, 1})),
+                      bad_argument);
     BOOST_CHECK_THROW(static_cast<void>(runtime::device_wait_count(4)), bad_argument);
     BOOST_CHECK_THROW(runtime::trim({device_kind::host, 4}), bad_argument);
 }
@@ -484,9 +491,9 @@ BOOST_AUTO_TEST_CASE(at_the_limit_a_stream_waits_for_memory_in_use) {
 
 BOOST_AUTO_TEST_CASE(sizes_beyond_an_address_space_are_refused) {
     stream<runtime> const s{host0};
-    for (auto const bytes : {std::numeric_limits<std::size_t>::max(),
-                             std::numeric_limits<std::size_t>::max() - 100,
-                             std::numeric_limits<std::size_t>::max() / 2 + 1}) {
+    for (auto const bytes :
+         {std::numeric_limits<std::size_t>::max(), std::numeric_limits<std::size_t>::max() - 100,
+          std::numeric_limits<std::size_t>::max() / 2 + 1}) {
         BOOST_CHECK_EXCEPTION(static_cast<void>(runtime::allocate(bytes, host0, s)), out_of_memory,
                               says(std::to_string(bytes)));
     }

@@ -42,35 +42,35 @@ void check_child(std::string const& name, child_end expected, std::string_view w
 // --- the end of a process ---
 
 child const queued{"runtime_exit_with_queued_work", [](child_arguments const&) {
-    static std::uint64_t ran = 0;
-    auto const s = runtime::create_stream(host0);
-    auto const t = runtime::create_stream(host1);
-    auto const e = runtime::create_event();
-    void* const used = runtime::allocate(1'000, host0, s);
-    runtime::deallocate(runtime::allocate(5'000, host0, s), s);
-    for (int i = 0; i < 10'000; ++i) {
-        runtime::enqueue(s, []() noexcept {
-            ++ran;
-            std::this_thread::sleep_for(1ms);
-        });
-        runtime::record(e, s);
-        runtime::stream_wait(t, e);
-    }
-    return used == nullptr ? 1 : 0;  // ten seconds of work are left behind
-}};
+                       static std::uint64_t ran = 0;
+                       auto const s = runtime::create_stream(host0);
+                       auto const t = runtime::create_stream(host1);
+                       auto const e = runtime::create_event();
+                       void* const used = runtime::allocate(1'000, host0, s);
+                       runtime::deallocate(runtime::allocate(5'000, host0, s), s);
+                       for (int i = 0; i < 10'000; ++i) {
+                           runtime::enqueue(s, []() noexcept {
+                               ++ran;
+                               std::this_thread::sleep_for(1ms);
+                           });
+                           runtime::record(e, s);
+                           runtime::stream_wait(t, e);
+                       }
+                       return used == nullptr ? 1 : 0;  // ten seconds of work are left behind
+                   }};
 
 child const stuck{"runtime_exit_with_stuck_work", [](child_arguments const&) {
-    static std::atomic<bool> begun{false};
-    auto const s = runtime::create_stream(host0);
-    runtime::deallocate(runtime::allocate(5'000, host0, s), s);
-    runtime::enqueue(s, []() noexcept {
-        begun.store(true);
-        for (;;) ::pause();
-    });
-    while (!begun.load()) std::this_thread::yield();
-    runtime::destroy_stream(s);
-    return 0;
-}};
+                      static std::atomic<bool> begun{false};
+                      auto const s = runtime::create_stream(host0);
+                      runtime::deallocate(runtime::allocate(5'000, host0, s), s);
+                      runtime::enqueue(s, []() noexcept {
+                          begun.store(true);
+                          for (;;) ::pause();
+                      });
+                      while (!begun.load()) std::this_thread::yield();
+                      runtime::destroy_stream(s);
+                      return 0;
+                  }};
 
 /// Owners that are destroyed with the statics, after the runtime has stopped.
 struct late_owners {
@@ -79,11 +79,12 @@ struct late_owners {
     device_buffer<runtime> b{100, host0, s};
 };
 child const late{"runtime_owners_outlive_main", [](child_arguments const&) {
-    static std::optional<late_owners> before;  // destroyed after the runtime's own handler has run
-    before.emplace();
-    static late_owners const after;
-    return 0;
-}};
+                     static std::optional<late_owners>
+                         before;  // destroyed after the runtime's own handler has run
+                     before.emplace();
+                     static late_owners const after;
+                     return 0;
+                 }};
 
 BOOST_AUTO_TEST_SUITE(process_suite)
 
@@ -97,7 +98,9 @@ BOOST_AUTO_TEST_CASE(a_process_ends_with_work_stuck) {
     check_child("runtime_exit_with_stuck_work", {0, 0});
 }
 
-BOOST_AUTO_TEST_CASE(owners_may_outlive_main) { check_child("runtime_owners_outlive_main", {0, 0}); }
+BOOST_AUTO_TEST_CASE(owners_may_outlive_main) {
+    check_child("runtime_owners_outlive_main", {0, 0});
+}
 
 // --- fork ---
 
@@ -110,8 +113,7 @@ bool refuses(char const* name, Call call) {
         if (std::string_view{refusal.what()}.find("forked") != std::string_view::npos) return true;
         std::fprintf(stderr, "%s: %s\n", name, refusal.what());
         return false;
-    } catch (...) {
-    }
+    } catch (...) {}
     std::fprintf(stderr, "%s is not refused\n", name);
     return false;
 }
@@ -149,21 +151,23 @@ bool all_is_refused(host_stream_ref s, host_event_ref e, void* memory) {
 }
 
 child const forks{"runtime_fork", [](child_arguments const&) {
-    auto const s = runtime::create_stream(host0);
-    auto const e = runtime::create_event();
-    void* const memory = runtime::allocate(100, host0, s);
-    runtime::record(e, s);
-    pid_t const forked = ::fork();
-    if (forked == 0) {
-        alarm(30);
-        std::exit(all_is_refused(s, e, memory) ? 0 : 1);  // exit: the handler must keep still too
-    }
-    int status = 0;
-    if (::waitpid(forked, &status, 0) != forked) return 2;
-    bool const parent_goes_on = runtime::wait(s, soon()) && runtime::query(e);
-    runtime::deallocate(memory, s);
-    return WIFEXITED(status) && parent_goes_on ? WEXITSTATUS(status) : 3;
-}};
+                      auto const s = runtime::create_stream(host0);
+                      auto const e = runtime::create_event();
+                      void* const memory = runtime::allocate(100, host0, s);
+                      runtime::record(e, s);
+                      pid_t const forked = ::fork();
+                      if (forked == 0) {
+                          alarm(30);
+                          std::exit(all_is_refused(s, e, memory)
+                                        ? 0
+                                        : 1);  // exit: the handler must keep still too
+                      }
+                      int status = 0;
+                      if (::waitpid(forked, &status, 0) != forked) return 2;
+                      bool const parent_goes_on = runtime::wait(s, soon()) && runtime::query(e);
+                      runtime::deallocate(memory, s);
+                      return WIFEXITED(status) && parent_goes_on ? WEXITSTATUS(status) : 3;
+                  }};
 
 BOOST_AUTO_TEST_CASE(a_forked_process_is_told_so) {
     child_process process{"runtime_fork"};
@@ -180,51 +184,54 @@ int ends_by(void (*call)()) {
     return 0;
 }
 child const twice_stream{"runtime_destroys_a_stream_twice", [](child_arguments const&) {
-    return ends_by([] {
-        auto const s = runtime::create_stream(host0);
-        runtime::destroy_stream(s);
-        runtime::destroy_stream(s);
-    });
-}};
+                             return ends_by([] {
+                                 auto const s = runtime::create_stream(host0);
+                                 runtime::destroy_stream(s);
+                                 runtime::destroy_stream(s);
+                             });
+                         }};
 child const twice_event{"runtime_destroys_an_event_twice", [](child_arguments const&) {
-    return ends_by([] {
-        auto const e = runtime::create_event();
-        runtime::destroy_event(e);
-        runtime::destroy_event(e);
-    });
-}};
+                            return ends_by([] {
+                                auto const e = runtime::create_event();
+                                runtime::destroy_event(e);
+                                runtime::destroy_event(e);
+                            });
+                        }};
 child const twice_memory{"runtime_deallocates_twice", [](child_arguments const&) {
-    return ends_by([] {
-        auto const s = runtime::create_stream(host0);
-        void* const p = runtime::allocate(10, host0, s);
-        runtime::deallocate(p, s);
-        runtime::deallocate(p, s);
-    });
-}};
+                             return ends_by([] {
+                                 auto const s = runtime::create_stream(host0);
+                                 void* const p = runtime::allocate(10, host0, s);
+                                 runtime::deallocate(p, s);
+                                 runtime::deallocate(p, s);
+                             });
+                         }};
 child const unknown_memory{"runtime_deallocates_the_unknown", [](child_arguments const&) {
-    return ends_by([] {
-        int local = 0;
-        runtime::deallocate(&local, runtime::create_stream(host0));
-    });
-}};
-child const middle_of_memory{"runtime_deallocates_from_the_middle", [](child_arguments const&) {
-    return ends_by([] {
-        auto const s = runtime::create_stream(host0);
-        runtime::deallocate(static_cast<std::byte*>(runtime::allocate(10, host0, s)) + 1, s);
-    });
-}};
+                               return ends_by([] {
+                                   int local = 0;
+                                   runtime::deallocate(&local, runtime::create_stream(host0));
+                               });
+                           }};
+child const middle_of_memory{
+    "runtime_deallocates_from_the_middle", [](child_arguments const&) {
+        return ends_by([] {
+            auto const s = runtime::create_stream(host0);
+            runtime::deallocate(static_cast<std::byte*>(runtime::allocate(10, host0, s)) + 1, s);
+        });
+    }};
 child const dead_stream{"runtime_deallocates_on_a_dead_stream", [](child_arguments const&) {
-    return ends_by([] {
-        auto const s = runtime::create_stream(host0);
-        void* const p = runtime::allocate(10, host0, s);
-        runtime::destroy_stream(s);
-        runtime::deallocate(p, s);
-    });
-}};
+                            return ends_by([] {
+                                auto const s = runtime::create_stream(host0);
+                                void* const p = runtime::allocate(10, host0, s);
+                                runtime::destroy_stream(s);
+                                runtime::deallocate(p, s);
+                            });
+                        }};
 
 BOOST_AUTO_TEST_CASE(a_broken_contract_that_cannot_throw_ends_the_process_with_its_sentence) {
-    check_child("runtime_destroys_a_stream_twice", {42, 0}, "destroy_stream: host_runtime: this stream was destroyed");
-    check_child("runtime_destroys_an_event_twice", {42, 0}, "destroy_event: host_runtime: this event was destroyed");
+    check_child("runtime_destroys_a_stream_twice", {42, 0},
+                "destroy_stream: host_runtime: this stream was destroyed");
+    check_child("runtime_destroys_an_event_twice", {42, 0},
+                "destroy_event: host_runtime: this event was destroyed");
     check_child("runtime_deallocates_twice", {42, 0}, "is deallocated already");
     check_child("runtime_deallocates_the_unknown", {42, 0}, "was not allocated here");
     check_child("runtime_deallocates_from_the_middle", {42, 0}, "was not allocated here");
@@ -234,11 +241,11 @@ BOOST_AUTO_TEST_CASE(a_broken_contract_that_cannot_throw_ends_the_process_with_i
 // --- a guard on the wrong thread ---
 
 child const wrong_thread{"runtime_guard_on_another_thread", [](child_arguments const&) {
-    return ends_by([] {
-        auto guard = std::make_unique<device_guard<runtime>>(host1);
-        std::thread{[&] { guard.reset(); }}.join();
-    });
-}};
+                             return ends_by([] {
+                                 auto guard = std::make_unique<device_guard<runtime>>(host1);
+                                 std::thread{[&] { guard.reset(); }}.join();
+                             });
+                         }};
 
 BOOST_AUTO_TEST_CASE(a_guard_left_on_another_thread_ends_the_process) {
     child_process process{"runtime_guard_on_another_thread"};

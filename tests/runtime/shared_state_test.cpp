@@ -66,10 +66,12 @@ outcome pass_on(shared_library const& from, shared_library const& to) {
     void* event = nullptr;
     from.find<begin_function>("shared_begin")(&word, &stream, &event);
     std::array<char, 1000> sentence{};
-    auto const code = to.find<end_function>("shared_end")(&word, stream, event, sentence.data(), sentence.size());
+    auto const code =
+        to.find<end_function>("shared_end")(&word, stream, event, sentence.data(), sentence.size());
     if (code != 0) {  // its own library ends it
         std::array<char, 1000> ignored{};
-        BOOST_TEST(from.find<end_function>("shared_end")(&word, stream, event, ignored.data(), ignored.size()) == 0,
+        BOOST_TEST(from.find<end_function>("shared_end")(&word, stream, event, ignored.data(),
+                                                         ignored.size()) == 0,
                    ignored.data());
     }
     return {code, word, sentence.data()};
@@ -82,7 +84,8 @@ void check_shared_or_told(outcome const& seen, bool one_state) {
         BOOST_TEST(seen.sentence == "");
     } else {
         BOOST_TEST(seen.code == 1);
-        BOOST_TEST(seen.sentence.find("another copy of host_runtime's state") != std::string::npos, seen.sentence);
+        BOOST_TEST(seen.sentence.find("another copy of host_runtime's state") != std::string::npos,
+                   seen.sentence);
     }
 }
 

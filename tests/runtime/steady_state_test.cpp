@@ -33,18 +33,24 @@ void* counted_or_throw(std::size_t bytes, std::size_t alignment) {
 // Not inlined: g++ would take the pair malloc and free, seen through, for a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return counted_or_throw(bytes, 1); }
 [[gnu::noinline]] void* operator new[](std::size_t bytes) { return counted_or_throw(bytes, 1); }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::nothrow_t const&) noexcept { return counted(bytes, 1); }
-[[gnu::noinline]] void* operator new[](std::size_t bytes, std::nothrow_t const&) noexcept { return counted(bytes, 1); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::nothrow_t const&) noexcept {
+    return counted(bytes, 1);
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes, std::nothrow_t const&) noexcept {
+    return counted(bytes, 1);
+}
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t a) {
     return counted_or_throw(bytes, static_cast<std::size_t>(a));
 }
 [[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t a) {
     return counted_or_throw(bytes, static_cast<std::size_t>(a));
 }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t a, std::nothrow_t const&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t a,
+                                     std::nothrow_t const&) noexcept {
     return counted(bytes, static_cast<std::size_t>(a));
 }
-[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t a, std::nothrow_t const&) noexcept {
+[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t a,
+                                       std::nothrow_t const&) noexcept {
     return counted(bytes, static_cast<std::size_t>(a));
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
@@ -55,10 +61,19 @@ void* counted_or_throw(std::size_t bytes, std::size_t alignment) {
 [[gnu::noinline]] void operator delete[](void* p, std::nothrow_t const&) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t, std::nothrow_t const&) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete[](void* p, std::align_val_t, std::nothrow_t const&) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+    std::free(p);
+}
+[[gnu::noinline]] void operator delete[](void* p, std::size_t, std::align_val_t) noexcept {
+    std::free(p);
+}
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t, std::nothrow_t const&) noexcept {
+    std::free(p);
+}
+[[gnu::noinline]] void operator delete[](void* p, std::align_val_t,
+                                         std::nothrow_t const&) noexcept {
+    std::free(p);
+}
 
 namespace {
 
@@ -83,7 +98,8 @@ BOOST_AUTO_TEST_CASE(the_counter_counts) {
     });
     BOOST_TEST(count == 1U);
     auto const aligned = allocations_when_repeated([] {
-        ::operator delete(::operator new(300, std::align_val_t{256}, std::nothrow), std::align_val_t{256});
+        ::operator delete(::operator new(300, std::align_val_t{256}, std::nothrow),
+                          std::align_val_t{256});
     });
     BOOST_TEST(aligned == 1U);
 }

@@ -30,7 +30,8 @@ static_assert(std::is_nothrow_destructible_v<scope_type>);
 class witness {
   public:
     witness(std::vector<int>& gone, int number) : gone_{&gone}, number_{number} {}
-    witness(witness&& other) noexcept : gone_{std::exchange(other.gone_, nullptr)}, number_{other.number_} {}
+    witness(witness&& other) noexcept
+        : gone_{std::exchange(other.gone_, nullptr)}, number_{other.number_} {}
     ~witness() {
         if (gone_ != nullptr) gone_->push_back(number_);
     }
@@ -67,8 +68,7 @@ BOOST_AUTO_TEST_CASE(leaving_by_an_exception_waits_too) {
             written = 1;
         });
         throw std::runtime_error{"elsewhere"};
-    } catch (std::runtime_error const&) {
-    }
+    } catch (std::runtime_error const&) {}
     BOOST_TEST(written == 1U);
     BOOST_TEST((gone == std::vector<int>{1}));
 }
@@ -153,7 +153,8 @@ BOOST_AUTO_TEST_CASE(a_stream_that_is_gone_proves_nothing) {
         scope_type scope{s->ref(), 1ms};
         scope.keep(witness{gone, 1});
         s.reset();
-        BOOST_CHECK_EXCEPTION(scope.wait(soon()), contract_violation, says("this stream was destroyed"));
+        BOOST_CHECK_EXCEPTION(scope.wait(soon()), contract_violation,
+                              says("this stream was destroyed"));
     }
     BOOST_TEST(gone.empty());
     BOOST_TEST(lines.size() == 1U);

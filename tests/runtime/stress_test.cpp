@@ -92,7 +92,8 @@ BOOST_AUTO_TEST_CASE(many_callers_allocate) {
     constexpr std::size_t callers = 4;
     settings_scope const poisoning{
         {.poison_freed = true, .max_delay = std::chrono::microseconds{5}, .delay_seed = 12}};
-    std::array<std::uint64_t, 2> const before{runtime::memory(host0).active, runtime::memory(host1).active};
+    std::array<std::uint64_t, 2> const before{runtime::memory(host0).active,
+                                              runtime::memory(host1).active};
     std::atomic<int> wrong{0};
     on_threads(callers, [&](std::size_t caller) {
         stream<runtime> const s{caller % 2 == 0 ? host0 : host1};
@@ -101,9 +102,8 @@ BOOST_AUTO_TEST_CASE(many_callers_allocate) {
             auto const bytes = (i * 37 + caller * 101) % 5'000 + unknown;
             device_buffer<runtime> const memory{bytes, i % 3 == 0 ? host0 : host1, s};
             auto const mark = static_cast<int>(caller + 1);
-            runtime::enqueue(s, [p = memory.data(), bytes, mark]() noexcept {
-                std::memset(p, mark, bytes);
-            });
+            runtime::enqueue(
+                s, [p = memory.data(), bytes, mark]() noexcept { std::memset(p, mark, bytes); });
             runtime::enqueue(s, [p = memory.data(), bytes, mark, &wrong]() noexcept {
                 auto const* const read = static_cast<unsigned char const*>(p);
                 if (read[0] != mark || read[bytes - 1] != mark) wrong.fetch_add(1);
@@ -132,7 +132,8 @@ BOOST_AUTO_TEST_CASE(streams_come_and_go_on_many_threads) {
             if (i % 2 == 0 && !e.wait(soon())) failures.fetch_add(1);
         }
     });
-    for (auto const until = soon(); ran.load() != 200 && !until.expired();) std::this_thread::yield();
+    for (auto const until = soon(); ran.load() != 200 && !until.expired();)
+        std::this_thread::yield();
     BOOST_TEST(ran.load() == 200);
     BOOST_TEST(failures.load() == 0);
 }

@@ -82,7 +82,8 @@ class record {
     void block(std::unique_lock<std::mutex>& lock) {
         blocked_ = true;
         changed_.notify_all();
-        changed_.wait_for(lock, std::chrono::seconds{60}, [&] { return interrupted_ || !blocking_; });
+        changed_.wait_for(lock, std::chrono::seconds{60},
+                          [&] { return interrupted_ || !blocking_; });
         blocked_ = false;
         if (!std::exchange(interrupted_, false)) return;
         throw group_aborted{"interrupted"};
@@ -114,7 +115,9 @@ class bare_recording_engine {
 
     void init(std::string const& name) { notes_->call("init", name); }
     void start(target_id const& target) { notes_->call("start", to_string(target)); }
-    void receive(numbered_update const& update) { notes_->call("receive", std::to_string(update.number)); }
+    void receive(numbered_update const& update) {
+        notes_->call("receive", std::to_string(update.number));
+    }
     void prepare() { notes_->call("prepare"); }
     void commit() noexcept { notes_->call("commit"); }
     void rollback() noexcept { notes_->call("rollback"); }
@@ -134,7 +137,8 @@ class recording_engine : public bare_recording_engine {
     }
     void refuse(numbered_update const& update, std::string const& reason) {
         notes_->call("refuse", std::to_string(update.number));
-        throw refused_update{"refused by rank 0: " + reason, {.where = phase::preflight, .suspect = 0}};
+        throw refused_update{"refused by rank 0: " + reason,
+                             {.where = phase::preflight, .suspect = 0}};
     }
     void interrupt() noexcept { notes_->interrupt(); }
     target_id next_target{};

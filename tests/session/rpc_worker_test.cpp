@@ -107,7 +107,8 @@ BOOST_FIXTURE_TEST_CASE(the_lifecycle_by_requests, fixture) {
 // Any order from outside: each wrong step is a lifecycle_error, and the worker goes on.
 BOOST_FIXTURE_TEST_CASE(b24_every_wrong_order_is_a_typed_error, fixture) {
     BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error, (says{"finish", "no update is open"}));
-    BOOST_CHECK_EXCEPTION(worker.receive({}), lifecycle_error, (says{"receive", "no update is open"}));
+    BOOST_CHECK_EXCEPTION(worker.receive({}), lifecycle_error,
+                          (says{"receive", "no update is open"}));
     worker.roll_back();
     worker.start();
     BOOST_CHECK_EXCEPTION(worker.start(target_id::draft()), lifecycle_error,
@@ -116,34 +117,40 @@ BOOST_FIXTURE_TEST_CASE(b24_every_wrong_order_is_a_typed_error, fixture) {
     worker.receive({.number = 1});
     worker.finish();
     BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error, (says{"finish", "finished already"}));
-    BOOST_CHECK_EXCEPTION(worker.receive({}), lifecycle_error, (says{"receive", "finished already"}));
+    BOOST_CHECK_EXCEPTION(worker.receive({}), lifecycle_error,
+                          (says{"receive", "finished already"}));
     worker.start();
     worker.roll_back();
     worker.roll_back();
-    BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error, (says{"finish", "rolled back", "asked for"}));
+    BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error,
+                          (says{"finish", "rolled back", "asked for"}));
     worker.start();
     worker.receive({.number = 2});
     worker.finish();
-    BOOST_TEST(notes->calls() ==
-               "start(main) receive(1) prepare commit start(main) rollback start(main) receive(2) prepare commit");
+    BOOST_TEST(
+        notes->calls() ==
+        "start(main) receive(1) prepare commit start(main) rollback start(main) receive(2) prepare commit");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_failed_receive_is_rolled_back_and_closed_at_once, fixture) {
     worker.start();
     notes->fail_in("receive");
-    BOOST_CHECK_EXCEPTION(worker.receive({.number = 1}), std::runtime_error, says{"receive failed"});
+    BOOST_CHECK_EXCEPTION(worker.receive({.number = 1}), std::runtime_error,
+                          says{"receive failed"});
     BOOST_TEST(notes->calls() == "start(main) receive(1) rollback");
     BOOST_TEST(!worker.status().open);
     BOOST_TEST(worker.status().failure == "receive failed");
-    BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error,
-                          (says{"finish", "of 'main' was rolled back", "receive failed", "start a new one"}));
+    BOOST_CHECK_EXCEPTION(
+        worker.finish(), lifecycle_error,
+        (says{"finish", "of 'main' was rolled back", "receive failed", "start a new one"}));
     BOOST_CHECK_THROW(worker.receive({.number = 2}), lifecycle_error);
     worker.roll_back();
     worker.start(target_id::draft());
     BOOST_TEST(worker.status().failure == "");
     worker.receive({.number = 3});
     worker.finish();
-    BOOST_TEST(notes->calls() == "start(main) receive(1) rollback start(draft) receive(3) prepare commit");
+    BOOST_TEST(notes->calls() ==
+               "start(main) receive(1) rollback start(draft) receive(3) prepare commit");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_failed_vote_is_rolled_back_and_closed_at_once, fixture) {
@@ -152,7 +159,8 @@ BOOST_FIXTURE_TEST_CASE(a_failed_vote_is_rolled_back_and_closed_at_once, fixture
     notes->fail_in("prepare");
     BOOST_CHECK_EXCEPTION(worker.finish(), std::runtime_error, says{"prepare failed"});
     BOOST_TEST(notes->calls() == "start(main) receive(1) prepare rollback");
-    BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error, (says{"rolled back", "prepare failed"}));
+    BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error,
+                          (says{"rolled back", "prepare failed"}));
     BOOST_TEST(!worker.status().last.has_value());
     worker.start();
     worker.receive({.number = 2});
@@ -178,7 +186,8 @@ BOOST_FIXTURE_TEST_CASE(b42_finish_without_payload_updates_nothing, fixture) {
 BOOST_FIXTURE_TEST_CASE(metadata_as_last_time_is_kept_for_each_target, fixture) {
     worker.init("weights");
     worker.start();
-    BOOST_CHECK_EXCEPTION(worker.receive(), lifecycle_error, (says{"as last time", "of 'main'", "since init"}));
+    BOOST_CHECK_EXCEPTION(worker.receive(), lifecycle_error,
+                          (says{"as last time", "of 'main'", "since init"}));
     BOOST_TEST(worker.status().open);  // the request was wrong, not the update
     worker.receive({.number = 1});
     worker.finish();
@@ -192,9 +201,10 @@ BOOST_FIXTURE_TEST_CASE(metadata_as_last_time_is_kept_for_each_target, fixture) 
         worker.receive();
         worker.finish();
     }
-    BOOST_TEST(notes->calls() ==
-               "start(main) receive(1) prepare commit start(draft) receive(2) prepare commit start(main) receive(1) "
-               "prepare commit");
+    BOOST_TEST(
+        notes->calls() ==
+        "start(main) receive(1) prepare commit start(draft) receive(2) prepare commit start(main) receive(1) "
+        "prepare commit");
 }
 
 BOOST_FIXTURE_TEST_CASE(only_a_finished_update_is_remembered, fixture) {
@@ -238,7 +248,8 @@ BOOST_FIXTURE_TEST_CASE(b12_b21_init_rolls_back_an_open_update_and_says_so, fixt
     worker.init("weights");
     BOOST_TEST(notes->calls() == "init(weights) start(draft) receive(1) rollback init(weights)");
     BOOST_REQUIRE(log.lines().size() == 1U);
-    BOOST_TEST(log.lines()[0] == "the open update of 'draft' was rolled back: a new init replaced its group");
+    BOOST_TEST(log.lines()[0] ==
+               "the open update of 'draft' was rolled back: a new init replaced its group");
     BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error, (says{"rolled back", "a new init"}));
     worker.start();
     worker.receive({.number = 2});
@@ -269,13 +280,17 @@ BOOST_FIXTURE_TEST_CASE(a_request_while_one_runs_is_refused_and_changes_nothing,
     BOOST_REQUIRE(notes->wait_until_blocked());
     BOOST_TEST(worker.status().running == "receive");
     BOOST_TEST(worker.status().open);
-    BOOST_CHECK_EXCEPTION(worker.start(), lifecycle_error, (says{"start: another request (receive) is running"}));
-    BOOST_CHECK_EXCEPTION(worker.receive({.number = 2}), lifecycle_error, (says{"receive: another request"}));
+    BOOST_CHECK_EXCEPTION(worker.start(), lifecycle_error,
+                          (says{"start: another request (receive) is running"}));
+    BOOST_CHECK_EXCEPTION(worker.receive({.number = 2}), lifecycle_error,
+                          (says{"receive: another request"}));
     BOOST_CHECK_EXCEPTION(worker.receive(), lifecycle_error, (says{"receive: another request"}));
     BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error, (says{"finish: another request"}));
-    BOOST_CHECK_EXCEPTION(worker.roll_back(), lifecycle_error, (says{"roll_back: another request"}));
+    BOOST_CHECK_EXCEPTION(worker.roll_back(), lifecycle_error,
+                          (says{"roll_back: another request"}));
     BOOST_CHECK_EXCEPTION(worker.shutdown(), lifecycle_error, (says{"shutdown: another request"}));
-    BOOST_CHECK_EXCEPTION(worker.serve_one(), lifecycle_error, (says{"serve_one: another request"}));
+    BOOST_CHECK_EXCEPTION(worker.serve_one(), lifecycle_error,
+                          (says{"serve_one: another request"}));
     notes->release();
     BOOST_TEST(receiving.join() == "ok");
     worker.finish();
@@ -313,7 +328,8 @@ BOOST_FIXTURE_TEST_CASE(an_init_does_not_interrupt_another, fixture) {
     notes->block_in("init");
     background joining{[this] { worker.init("first"); }};
     BOOST_REQUIRE(notes->wait_until_blocked());
-    BOOST_CHECK_EXCEPTION(worker.init("second"), lifecycle_error, (says{"init: another request (init) is running"}));
+    BOOST_CHECK_EXCEPTION(worker.init("second"), lifecycle_error,
+                          (says{"init: another request (init) is running"}));
     notes->release();
     BOOST_TEST(joining.join() == "ok");
     BOOST_TEST(notes->calls() == "init(first)");
@@ -346,7 +362,8 @@ BOOST_AUTO_TEST_CASE(init_waits_for_the_interrupted_request_no_longer_than_set) 
     notes->block_in("receive");
     background receiving{[&] { worker.receive({.number = 1}); }};
     BOOST_REQUIRE(notes->wait_until_blocked());
-    BOOST_CHECK_EXCEPTION(worker.init("weights"), lifecycle_error, (says{"another request (receive) is running"}));
+    BOOST_CHECK_EXCEPTION(worker.init("weights"), lifecycle_error,
+                          (says{"another request (receive) is running"}));
     notes->release();
     BOOST_TEST(receiving.join() == "ok");
     worker.finish();
@@ -392,12 +409,18 @@ BOOST_FIXTURE_TEST_CASE(many_threads_get_one_update_or_a_lifecycle_error, fixtur
         auto const call = calls.substr(i, calls.find_first_of("( ", i) - i);
         i = end + 1;
         if (call.empty()) continue;
-        if (call == "start") proper = proper && std::exchange(state, "open") == "idle";
-        else if (call == "receive") proper = proper && state == "open";
-        else if (call == "prepare") proper = proper && std::exchange(state, "voted") == "open";
-        else if (call == "commit") proper = proper && std::exchange(state, "idle") == "voted";
-        else if (call == "rollback") proper = proper && std::exchange(state, "idle") == "open";
-        else proper = false;
+        if (call == "start")
+            proper = proper && std::exchange(state, "open") == "idle";
+        else if (call == "receive")
+            proper = proper && state == "open";
+        else if (call == "prepare")
+            proper = proper && std::exchange(state, "voted") == "open";
+        else if (call == "commit")
+            proper = proper && std::exchange(state, "idle") == "voted";
+        else if (call == "rollback")
+            proper = proper && std::exchange(state, "idle") == "open";
+        else
+            proper = false;
     }
     BOOST_TEST(proper, "the engine saw: " << calls);
 }
@@ -407,15 +430,18 @@ BOOST_FIXTURE_TEST_CASE(many_threads_get_one_update_or_a_lifecycle_error, fixtur
 struct impatient {
     log_lines log;
     std::shared_ptr<test::record> notes = std::make_shared<test::record>();
-    rpc_worker<recording_engine> worker{recording_engine{notes}, {.open_update = 30ms, .interrupt = 10s}};
+    rpc_worker<recording_engine> worker{recording_engine{notes},
+                                        {.open_update = 30ms, .interrupt = 10s}};
 };
 
 BOOST_FIXTURE_TEST_CASE(an_open_update_without_requests_is_rolled_back, impatient) {
     worker.start(target_id::draft());
     BOOST_REQUIRE(notes->wait_for_call("rollback"));
     BOOST_REQUIRE(eventually([&] { return !worker.status().open && !log.lines().empty(); }));
-    BOOST_TEST(log.lines()[0] == "the open update of 'draft' was rolled back: no request came within 30 ms");
-    BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error, (says{"rolled back", "no request came within 30 ms"}));
+    BOOST_TEST(log.lines()[0] ==
+               "the open update of 'draft' was rolled back: no request came within 30 ms");
+    BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error,
+                          (says{"rolled back", "no request came within 30 ms"}));
     BOOST_CHECK_THROW(worker.receive({}), lifecycle_error);
     BOOST_TEST(notes->calls() == "start(draft) rollback");
 }
@@ -437,8 +463,7 @@ BOOST_FIXTURE_TEST_CASE(a_running_request_is_not_rolled_back, impatient) {
             try {
                 worker.start();
                 return worker.receive({.number = 1});
-            } catch (lifecycle_error const&) {
-            }
+            } catch (lifecycle_error const&) {}
         }
     }};
     BOOST_REQUIRE(notes->wait_until_blocked());
@@ -463,7 +488,8 @@ BOOST_AUTO_TEST_CASE(the_destructor_rolls_back_and_does_not_wait_for_the_deadlin
     auto const notes = std::make_shared<test::record>();
     auto const begin = std::chrono::steady_clock::now();
     {
-        rpc_worker<recording_engine> worker{recording_engine{notes}, {.open_update = 1h, .interrupt = 1s}};
+        rpc_worker<recording_engine> worker{recording_engine{notes},
+                                            {.open_update = 1h, .interrupt = 1s}};
         worker.start();
     }
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 60s));
@@ -473,7 +499,8 @@ BOOST_AUTO_TEST_CASE(the_destructor_rolls_back_and_does_not_wait_for_the_deadlin
 // --- announcements ---
 
 BOOST_FIXTURE_TEST_CASE(receive_next_takes_what_the_trainers_announce, fixture) {
-    BOOST_CHECK_EXCEPTION(worker.receive_next(), lifecycle_error, (says{"receive_next", "no update is open"}));
+    BOOST_CHECK_EXCEPTION(worker.receive_next(), lifecycle_error,
+                          (says{"receive_next", "no update is open"}));
     worker.start();
     worker.receive_next();
     worker.finish();
@@ -511,9 +538,11 @@ BOOST_AUTO_TEST_CASE(any_engine_is_driven_by_requests) {
     worker.receive(numbered_update{4});
     worker.finish();
     worker.start();
-    BOOST_CHECK_EXCEPTION(worker.receive(3), bad_argument, (says{"receive", "numbered_update", "got int"}));
+    BOOST_CHECK_EXCEPTION(worker.receive(3), bad_argument,
+                          (says{"receive", "numbered_update", "got int"}));
     BOOST_CHECK_EXCEPTION(worker.finish(), lifecycle_error, (says{"rolled back", "got int"}));
-    BOOST_TEST(notes->calls() == "init(weights) start(main) receive(4) prepare commit start(main) rollback");
+    BOOST_TEST(notes->calls() ==
+               "init(weights) start(main) receive(4) prepare commit start(main) rollback");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

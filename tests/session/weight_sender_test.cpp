@@ -114,9 +114,7 @@ update_result update_of(std::vector<scripted_group> groups) {
 using worker_type = weight_worker<dense_engine<local_communicator, parameter_tables<>>>;
 using sender_type = weight_sender<dense_trainer<local_communicator>>;
 
-transfer_limits patient_limits() {
-    return {.announcement = 240s, .stall = 120s, .update = 240s};
-}
+transfer_limits patient_limits() { return {.announcement = 240s, .stall = 120s, .update = 240s}; }
 communicator_factory<local_communicator> joining(std::vector<local_group> groups) {
     return [groups = std::move(groups)](group_init const& init) {
         for (auto const& g : groups) {
@@ -136,13 +134,15 @@ group_init place(local_group const& group, int rank) {
 class worker_thread {
   public:
     template <class Body>
-    worker_thread(local_group const& group, int rank, std::size_t elements, Body body, target_id target = {})
+    worker_thread(local_group const& group, int rank, std::size_t elements, Body body,
+                  target_id target = {})
         : thread_{[=, this] {
               try {
                   std::vector<float> weights(elements, 0.0F);
                   parameter_tables<> tables;
                   tables.table(target).add("w", weights);
-                  worker_type worker{{joining({group}), tables, patient_limits()}, place(group, rank)};
+                  worker_type worker{{joining({group}), tables, patient_limits()},
+                                     place(group, rank)};
                   said_ = body(worker, weights);
               } catch (...) {
                   said_ = test::describe_exception();
@@ -161,7 +161,8 @@ class worker_thread {
 sender_type sender_for(std::vector<local_group> const& groups, transfer_settings settings = {}) {
     std::vector<group_init> places;
     for (auto const& g : groups) places.push_back(place(g, 0));
-    return sender_type{dense_trainer<local_communicator>{joining(groups), settings, patient_limits()}, places};
+    return sender_type{
+        dense_trainer<local_communicator>{joining(groups), settings, patient_limits()}, places};
 }
 
 /// Runs them in turn; what the first that is not content says.
@@ -261,7 +262,8 @@ BOOST_AUTO_TEST_CASE(suspects_that_are_no_ranks_are_nobody) {
 }
 
 BOOST_AUTO_TEST_CASE(one_group_that_fails_is_the_overall_failure_and_its_own) {
-    auto const result = update_of({{"a", 2}, {"b", 2, phase::payload, error_by<timeout>(1)}, {"c", 2}});
+    auto const result =
+        update_of({{"a", 2}, {"b", 2, phase::payload, error_by<timeout>(1)}, {"c", 2}});
     BOOST_TEST(!result.ok());
     BOOST_TEST(ranks_of(result.groups[0]) == "updated, updated");
     BOOST_TEST(ranks_of(result.groups[1]) == "rolled back, lost");
@@ -294,7 +296,8 @@ BOOST_AUTO_TEST_CASE(versions_are_counted_whatever_becomes_of_them) {
     BOOST_TEST((sender.acknowledged() == labelled.version));
     for (auto const where : {phase::preflight, phase::payload, phase::vote}) {
         sender.engine().throws_in = where;
-        BOOST_CHECK_EXCEPTION(static_cast<void>(sender.update(source)), std::runtime_error, says{"the source broke"});
+        BOOST_CHECK_EXCEPTION(static_cast<void>(sender.update(source)), std::runtime_error,
+                              says{"the source broke"});
     }
     sender.engine().throws_in = phase::commit;
     BOOST_TEST(sender.update(source).version.number == 6U);
@@ -334,12 +337,15 @@ BOOST_AUTO_TEST_CASE(an_update_reaches_every_rank_of_a_group) {
     auto const body = [](worker_type& worker, std::vector<float> const& held) -> std::string {
         for (std::uint64_t n = 1; n <= 3; ++n) {
             auto const report = worker.serve_one();
-            if (report.status != update_status::updated) return std::string{to_string(report.status)};
-            if (report.version.number != n || to_string(report.version) != "step-" + std::to_string(n)) {
+            if (report.status != update_status::updated)
+                return std::string{to_string(report.status)};
+            if (report.version.number != n ||
+                to_string(report.version) != "step-" + std::to_string(n)) {
                 return "version " + to_string(report.version);
             }
             if (report.tensors != 1 || report.bytes != 12) return "another count";
-            if (held != std::vector<float>{1, 2, static_cast<float>(n)}) return "other weights came";
+            if (held != std::vector<float>{1, 2, static_cast<float>(n)})
+                return "other weights came";
         }
         return "";
     };
@@ -365,20 +371,24 @@ BOOST_AUTO_TEST_CASE(an_update_reaches_every_rank_of_a_group) {
 BOOST_AUTO_TEST_CASE(b29_a_refused_update_leaves_the_group_usable) {
     auto const group = group_named("ws.refused", 3);
     // rank 2 holds four elements where three are sent, and is right the second time
-    worker_thread first{group, 1, 3, [](worker_type& worker, std::vector<float> const& held) {
-                            return in_turn(
-                                [&] { return serve_until<refused_update>(worker, "refused by rank 2: tensor 'w'"); },
-                                [&] { return expect(held == std::vector<float>(3), "written all the same"); },
-                                [&] { return serves({1, 2, 3})(worker, held); });
-                        }};
-    worker_thread second{group, 2, 4, [](worker_type& worker, std::vector<float> const&) -> std::string {
-                             auto const said = serve_until<refused_update>(worker, "float32[3], held as float32[4]");
-                             if (!said.empty()) return said;
-                             std::vector<float> right(3);
-                             worker.engine().target() = {};
-                             worker.engine().target().main().add("w", right);
-                             return serves({1, 2, 3})(worker, right);
-                         }};
+    worker_thread first{
+        group, 1, 3, [](worker_type& worker, std::vector<float> const& held) {
+            return in_turn(
+                [&] {
+                    return serve_until<refused_update>(worker, "refused by rank 2: tensor 'w'");
+                },
+                [&] { return expect(held == std::vector<float>(3), "written all the same"); },
+                [&] { return serves({1, 2, 3})(worker, held); });
+        }};
+    worker_thread second{
+        group, 2, 4, [](worker_type& worker, std::vector<float> const&) -> std::string {
+            auto const said = serve_until<refused_update>(worker, "float32[3], held as float32[4]");
+            if (!said.empty()) return said;
+            std::vector<float> right(3);
+            worker.engine().target() = {};
+            worker.engine().target().main().add("w", right);
+            return serves({1, 2, 3})(worker, right);
+        }};
     auto sender = sender_for({group});
     auto source = source_of(some_weights);
     auto const refused = sender.update(source);
@@ -397,11 +407,12 @@ BOOST_AUTO_TEST_CASE(b29_a_refused_update_leaves_the_group_usable) {
 // A target that one worker does not have: refused, not waited for, and the next update passes.
 BOOST_AUTO_TEST_CASE(an_unknown_target_is_refused) {
     auto const group = group_named("ws.target", 2);
-    worker_thread worker{group, 1, 3, [](worker_type& w, std::vector<float> const& held) {
-                             return in_turn(
-                                 [&] { return serve_until<refused_update>(w, "target 'draft' is not here"); },
-                                 [&] { return serves({1, 2, 3})(w, held); });
-                         }};
+    worker_thread worker{
+        group, 1, 3, [](worker_type& w, std::vector<float> const& held) {
+            return in_turn(
+                [&] { return serve_until<refused_update>(w, "target 'draft' is not here"); },
+                [&] { return serves({1, 2, 3})(w, held); });
+        }};
     auto sender = sender_for({group});
     auto source = source_of(some_weights);
     auto const refused = sender.update(source, {.target = target_id::draft()});
@@ -412,11 +423,14 @@ BOOST_AUTO_TEST_CASE(an_unknown_target_is_refused) {
 
 BOOST_AUTO_TEST_CASE(b42_an_update_without_tensors_updates_nothing) {
     auto const group = group_named("ws.nothing", 2);
-    worker_thread worker{group, 1, 3, [](worker_type& w, std::vector<float> const& held) -> std::string {
+    worker_thread worker{group, 1, 3,
+                         [](worker_type& w, std::vector<float> const& held) -> std::string {
                              auto const report = w.serve_one();
-                             if (report.status != update_status::nothing_updated) return "not nothing";
+                             if (report.status != update_status::nothing_updated)
+                                 return "not nothing";
                              if (report.version.is_set()) return "a version was published";
-                             if (report.not_covered != std::vector<std::string>{"w"}) return "w counts as covered";
+                             if (report.not_covered != std::vector<std::string>{"w"})
+                                 return "w counts as covered";
                              return serves({1, 2, 3})(w, held);
                          }};
     auto sender = sender_for({group});
@@ -437,7 +451,8 @@ BOOST_AUTO_TEST_CASE(a_group_whose_worker_left_does_not_stop_the_other) {
                              auto const one = [&] { return serves({1, 2, 3})(w, held); };
                              return in_turn(one, one);
                          }};
-    worker_thread leaver{broken, 1, 3, [](worker_type&, std::vector<float> const&) { return std::string{}; }};
+    worker_thread leaver{broken, 1, 3,
+                         [](worker_type&, std::vector<float> const&) { return std::string{}; }};
     auto sender = sender_for({broken, good});
     BOOST_TEST(leaver.join() == "");
     auto source = source_of(some_weights);
@@ -460,15 +475,14 @@ BOOST_AUTO_TEST_CASE(a_group_that_refuses_takes_part_again) {
     auto const no = group_named("ws.no", 2);
     worker_thread willing{yes, 1, 3, [](worker_type& w, std::vector<float> const& held) {
                               auto const one = [&] { return serves({1, 2, 3})(w, held); };
-                             return in_turn(one, one);
+                              return in_turn(one, one);
                           }};
     worker_thread unwilling{no, 1, 3, [](worker_type& w, std::vector<float> const& held) {
                                 auto const announced = w.next();
                                 try {
                                     w.engine().refuse(announced, "asleep");
                                     return std::string{"not refused"};
-                                } catch (refused_update const&) {
-                                }
+                                } catch (refused_update const&) {}
                                 return serves({1, 2, 3})(w, held);
                             }};
     auto sender = sender_for({yes, no});
@@ -487,12 +501,16 @@ BOOST_AUTO_TEST_CASE(a_group_that_refuses_takes_part_again) {
 // A trainer that fails before it sends says so: nobody waits, and the next update passes.
 BOOST_AUTO_TEST_CASE(b31_an_announced_failure_is_heard_and_forgotten) {
     auto const group = group_named("ws.failure", 2);
-    worker_thread worker{group, 1, 3, [](worker_type& w, std::vector<float> const& held) {
-                             return in_turn(
-                                 [&] { return serve_until<refused_update>(w, "rank 0 failed before it sent: no weights"); },
-                                 [&] { return serve_until<refused_update>(w, "no weights either"); },
-                                 [&] { return serves({1, 2, 3})(w, held); });
-                         }};
+    worker_thread worker{
+        group, 1, 3, [](worker_type& w, std::vector<float> const& held) {
+            return in_turn(
+                [&] {
+                    return serve_until<refused_update>(w,
+                                                       "rank 0 failed before it sent: no weights");
+                },
+                [&] { return serve_until<refused_update>(w, "no weights either"); },
+                [&] { return serves({1, 2, 3})(w, held); });
+        }};
     auto sender = sender_for({group});
     sender.announce_failure("no weights");
     sender.announce_failure("no weights either");

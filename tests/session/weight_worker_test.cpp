@@ -115,7 +115,8 @@ BOOST_FIXTURE_TEST_CASE(b24_start_after_a_failure_works, fixture) {
     auto update = worker.start();
     update.receive(numbered_update{2});
     static_cast<void>(std::move(update).finish());
-    BOOST_TEST(notes->calls() == "start(main) receive(1) rollback start(main) receive(2) prepare commit");
+    BOOST_TEST(notes->calls() ==
+               "start(main) receive(1) rollback start(main) receive(2) prepare commit");
 }
 
 BOOST_FIXTURE_TEST_CASE(after_a_failed_receive_only_rollback_is_left, fixture) {
@@ -146,7 +147,8 @@ BOOST_FIXTURE_TEST_CASE(a_vote_that_fails_rolls_back_at_once_and_never_commits, 
     auto next = worker.start();  // while the failed one is still in scope
     next.receive(numbered_update{2});
     static_cast<void>(std::move(next).finish());
-    BOOST_TEST(notes->calls() == "start(main) receive(1) prepare rollback start(main) receive(2) prepare commit");
+    BOOST_TEST(notes->calls() ==
+               "start(main) receive(1) prepare rollback start(main) receive(2) prepare commit");
 }
 
 BOOST_FIXTURE_TEST_CASE(finish_after_finish, fixture) {
@@ -178,7 +180,8 @@ BOOST_FIXTURE_TEST_CASE(a_start_that_fails_opens_nothing, fixture) {
 BOOST_FIXTURE_TEST_CASE(init_while_open_is_refused, fixture) {
     {
         auto update = worker.start();
-        BOOST_CHECK_EXCEPTION(worker.init("weights"), lifecycle_error, (says{"init", "already open"}));
+        BOOST_CHECK_EXCEPTION(worker.init("weights"), lifecycle_error,
+                              (says{"init", "already open"}));
         update.receive(numbered_update{1});
         static_cast<void>(std::move(update).finish());
     }
@@ -196,7 +199,8 @@ BOOST_FIXTURE_TEST_CASE(serve_one_takes_what_was_announced, fixture) {
 
 BOOST_FIXTURE_TEST_CASE(serve_one_asks_for_nothing_while_an_update_is_open, fixture) {
     auto update = worker.start();
-    BOOST_CHECK_EXCEPTION(static_cast<void>(worker.serve_one()), lifecycle_error, (says{"serve_one", "already open"}));
+    BOOST_CHECK_EXCEPTION(static_cast<void>(worker.serve_one()), lifecycle_error,
+                          (says{"serve_one", "already open"}));
     BOOST_TEST(notes->calls() == "start(main)");
 }
 
@@ -206,7 +210,8 @@ BOOST_FIXTURE_TEST_CASE(serve_one_refuses_what_it_cannot_start, fixture) {
                           (says{"refused by rank 0", "start failed"}));
     BOOST_TEST(notes->calls() == "next start(main) refuse(1)");
     static_cast<void>(worker.serve_one());
-    BOOST_TEST(notes->calls() == "next start(main) refuse(1) next start(main) receive(2) prepare commit");
+    BOOST_TEST(notes->calls() ==
+               "next start(main) refuse(1) next start(main) receive(2) prepare commit");
 }
 
 BOOST_FIXTURE_TEST_CASE(serve_one_that_fails_leaves_nothing_open, fixture) {
@@ -215,8 +220,9 @@ BOOST_FIXTURE_TEST_CASE(serve_one_that_fails_leaves_nothing_open, fixture) {
         BOOST_CHECK_THROW(static_cast<void>(worker.serve_one()), std::runtime_error);
         BOOST_TEST(!worker.open());
     }
-    BOOST_TEST(notes->calls() ==
-               "next next start(main) receive(1) rollback next start(main) receive(2) prepare rollback");
+    BOOST_TEST(
+        notes->calls() ==
+        "next next start(main) receive(1) rollback next start(main) receive(2) prepare rollback");
 }
 
 // An engine that cannot refuse: the error of its start is what the caller gets.
@@ -228,7 +234,8 @@ BOOST_AUTO_TEST_CASE(serve_one_without_refusal) {
     auto const notes = std::make_shared<test::record>();
     weight_worker worker{engine{notes}};
     notes->fail_in("start");
-    BOOST_CHECK_EXCEPTION(static_cast<void>(worker.serve_one()), std::runtime_error, says{"start failed"});
+    BOOST_CHECK_EXCEPTION(static_cast<void>(worker.serve_one()), std::runtime_error,
+                          says{"start failed"});
     BOOST_TEST(!worker.open());
 }
 

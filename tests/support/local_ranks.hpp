@@ -95,8 +95,12 @@ class placed_bytes {
         settle();
         return now;
     }
-    tensor_view<> view() const { return {data(), dtype::uint8, {static_cast<std::int64_t>(size())}, where_}; }
-    tensor_view<> view(dtype type, extents const& shape) const { return {data(), type, shape, where_}; }
+    tensor_view<> view() const {
+        return {data(), dtype::uint8, {static_cast<std::int64_t>(size())}, where_};
+    }
+    tensor_view<> view(dtype type, extents const& shape) const {
+        return {data(), type, shape, where_};
+    }
     tensor_view<> view(dtype type, extents const& shape, extents const& strides) const {
         return {data(), type, shape, strides, where_};
     }
@@ -131,7 +135,8 @@ inline contents gathered(const_tensor_view<> const& tensor) {
 
 /// Waits for what a stream holds now.
 inline void settle(host_stream_ref stream) {
-    if (!runtime::wait(stream, soon())) throw timeout{"a stream of the test did not come to its end"};
+    if (!runtime::wait(stream, soon()))
+        throw timeout{"a stream of the test did not come to its end"};
 }
 
 /// At its end, all streams of a communicator are done with what tests lent them.

@@ -81,7 +81,8 @@ class test_model {
     static std::size_t bytes_spanned(tensor_layout const& layout) {
         if (layout.elements() == 0) return 0;
         std::int64_t last = 0;
-        for (std::size_t d = 0; d < layout.shape.size(); ++d) last += (layout.shape[d] - 1) * layout.strides[d];
+        for (std::size_t d = 0; d < layout.shape.size(); ++d)
+            last += (layout.shape[d] - 1) * layout.strides[d];
         return (static_cast<std::size_t>(last) + 1) * item_size(layout.type);
     }
     device where_;
@@ -139,7 +140,8 @@ void receive_update(Engine& engine) {
 }
 /// A sender's whole update.
 template <class Trainer, class Source>
-void send_update(Trainer& trainer, Source& source, std::uint64_t number, target_id const& target = {}) {
+void send_update(Trainer& trainer, Source& source, std::uint64_t number,
+                 target_id const& target = {}) {
     trainer.announce(source, weight_version{number, {}}, target);
     trainer.send(source);
     trainer.vote();
@@ -166,7 +168,8 @@ std::string message_of(F const& f) {
 }
 
 /// Runs each function on a thread of its own; what each said, an exception as its text.
-inline std::vector<std::string> run_threads(std::vector<std::function<std::string()>> const& bodies) {
+inline std::vector<std::string> run_threads(
+    std::vector<std::function<std::string()>> const& bodies) {
     std::vector<std::string> said(bodies.size());
     {
         std::vector<std::jthread> threads;
@@ -234,7 +237,8 @@ class test_fleet {
                 model.add_to(engine.target().main());
                 for (int r = 0; r < rounds; ++r) {
                     receive_update(engine);
-                    auto const wrong = first_difference(model, expected[static_cast<std::size_t>(r)]);
+                    auto const wrong =
+                        first_difference(model, expected[static_cast<std::size_t>(r)]);
                     if (!wrong.empty()) return "round " + std::to_string(r) + ": " + wrong;
                     if (engine.target().version().number != static_cast<std::uint64_t>(r) + 1) {
                         return "version " + to_string(engine.target().version());
@@ -243,7 +247,8 @@ class test_fleet {
                 return "";
             });
     }
-    std::vector<std::string> exchange(std::vector<tensor_spec> const& specs, device from, int rounds = 2) const {
+    std::vector<std::string> exchange(std::vector<tensor_spec> const& specs, device from,
+                                      int rounds = 2) const {
         return exchange(specs, from, specs, rounds);
     }
 };

@@ -226,6 +226,27 @@ BOOST_AUTO_TEST_CASE(signals_to_the_trainer_end_its_workers_first) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_signal_that_was_ignored_stays_ignored) {
+    temporary_folder const folder;
+    auto const model = folder / "model.safetensors";
+    write_file(model, safetensors_bytes(mixed_model()));
+    child_process shell{
+        "shell",
+        {"trap '' HUP INT; exec \"$WEIGHTCAST_PROGRAM\" demo --rounds 1000000 --model '" + model +
+         "'"}};
+    auto const await_row = [&](std::string const& row) {
+        while (shell.read_line(patience()).find(" " + row + " ") == std::string::npos) {}
+    };
+    await_row("1");
+    ::kill(shell.pid(), SIGHUP);
+    ::kill(shell.pid(), SIGINT);
+    await_row("5");
+    ::kill(shell.pid(), SIGTERM);
+    auto const end = shell.wait(patience());
+    BOOST_REQUIRE(end.has_value());
+    BOOST_TEST(end->signal == SIGTERM);
+}
+
 BOOST_AUTO_TEST_CASE(workers_do_not_outlive_a_trainer_that_is_killed) {
     endless_demo demo;
     auto const pids = demo.pids();

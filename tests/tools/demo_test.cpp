@@ -14,6 +14,7 @@
 
 #include <tools/model_files.hpp>
 #include <tools/program.hpp>
+#include <tools/terminal.hpp>
 
 using namespace weightcast;
 using namespace weightcast::test;
@@ -178,6 +179,31 @@ BOOST_AUTO_TEST_CASE(the_text_has_a_row_a_round_and_says_what_is_proven) {
     auto const digest = head[2].substr(head[2].size() - 16);
     BOOST_TEST(head[4] ==
                "verified: all 2 workers hold version 2 with the trainer's digest " + digest);
+}
+
+BOOST_AUTO_TEST_CASE(on_a_terminal_there_is_a_bar_and_the_table_comes_after_it) {
+    demo_files const files;
+    terminal const screen;
+    auto const command =
+        "TERM=xterm; export TERM; exec \"$WEIGHTCAST_PROGRAM\" demo --rounds 2 --model '" +
+        files.model + "' 2>'" + screen.path() + "'";
+    child_process only_errors{"shell", {command}};
+    auto const run = finish(only_errors);
+    BOOST_TEST(run.exit_code == 0);
+    BOOST_TEST(messages(run.out).size() == 10U);  // as without a terminal
+    auto const drawn = screen.shown();
+    BOOST_TEST(drawn.find("rank 2 pid ") != std::string::npos);
+    BOOST_TEST(drawn.find("\rpayload: 1.12 MB in ") != std::string::npos, drawn);
+
+    child_process both{"shell", {command + " >&2"}};
+    BOOST_TEST(finish(both).exit_code == 0);
+    auto const all = screen.shown();
+    auto const last_bar = all.rfind("\rpayload: ");
+    auto const head = all.find("round  version");
+    BOOST_REQUIRE(last_bar != std::string::npos);
+    BOOST_REQUIRE(head != std::string::npos);
+    BOOST_TEST(last_bar < head);
+    BOOST_TEST(all.find("verified: all 2 workers") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(every_rank_says_which_process_it_is) {

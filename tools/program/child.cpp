@@ -137,7 +137,7 @@ void child::kill_all() noexcept { running().kill_and_reap_all(); }
 
 bool die_with_parent(pid_t parent) noexcept {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::signal(SIGINT, SIG_IGN);
+    for (int const signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);
     return ::getppid() == parent;
 }
 

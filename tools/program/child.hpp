@@ -46,7 +46,7 @@ class child {
     std::optional<process_end> end_{};
 };
 
-/// In a child, first of all: it dies with its parent, and leaves interrupts from the terminal to it.
+/// In a child, first of all: it dies with its parent, and leaves signals from the terminal to it.
 /// False when the parent is gone already.
 bool die_with_parent(pid_t parent) noexcept;
 

@@ -20,22 +20,26 @@ namespace weightcast::program {
 
 namespace {
 
+// What our parent has us ignore (nohup, a job in the background) stays ignored: a blocked signal is not.
 sigset_t watched_signals() {
     sigset_t set;
     sigemptyset(&set);
-    for (int const signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+    for (int const signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction now {};
+        if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
+        sigaddset(&set, signal);
+    }
     return set;
 }
 
 }  // namespace
 
-interrupt_guard::interrupt_guard() {
-    auto const watched = watched_signals();
-    signals_ = ::signalfd(-1, &watched, SFD_CLOEXEC);
+interrupt_guard::interrupt_guard() : watched_{watched_signals()} {
+    signals_ = ::signalfd(-1, &watched_, SFD_CLOEXEC);
     check(posix_result{signals_}, "signalfd");
     stop_ = ::eventfd(0, EFD_CLOEXEC);
     check(posix_result{stop_}, "eventfd");
-    pthread_sigmask(SIG_BLOCK, &watched, &before_);
+    pthread_sigmask(SIG_BLOCK, &watched_, &before_);
     watcher_ = std::thread{[this] { watch(); }};
 }
 
@@ -63,8 +67,7 @@ void interrupt_guard::watch() noexcept {
     child::kill_all();
     auto const signal = static_cast<int>(info.ssi_signo);
     ::signal(signal, SIG_DFL);
-    auto const watched = watched_signals();
-    pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);
+    pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
     ::raise(signal);
 }
 

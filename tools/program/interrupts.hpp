@@ -9,7 +9,8 @@
 
 namespace weightcast::program {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP end the children of this process before the process itself.
+/// While it lives, SIGINT, SIGTERM and SIGHUP, where they are not ignored, end the children of this process
+/// before the process itself.
 /// Made before any other thread: threads inherit that these signals are not theirs.
 class [[nodiscard]] interrupt_guard {
   public:
@@ -24,6 +25,7 @@ class [[nodiscard]] interrupt_guard {
   private:
     void watch() noexcept;
 
+    sigset_t watched_;
     sigset_t before_{};
     int signals_ = -1;
     int stop_ = -1;

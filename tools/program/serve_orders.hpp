@@ -58,11 +58,9 @@ class order_server {
         }
         return tables;
     }
-    // Between two orders the trainer trains: as long as it may, and no longer.
+    // Between two orders the trainer trains, or listens to others: as long as it may, and no longer.
     deadline patience() const { return deadline::after(setup_.limits.announcement); }
-    void report(worker_report const& what) {
-        control_.send(to_json(what), deadline::after(setup_.limits.stall));
-    }
+    void report(worker_report const& what) { control_.send(to_json(what), patience()); }
 
     void obey(join_order) {
         worker_.init(setup_.init());

@@ -75,24 +75,23 @@ worker_report worker_team::report(int rank, deadline until) {
     throw worker_lost{rank, "it ended without an answer"};
 }
 
-received_report worker_team::received(int rank, deadline until) {
-    auto answer = report(rank, until);
-    if (auto const* failure = std::get_if<failed_report>(&answer)) {
+template <class Report>
+Report worker_team::answer(int rank, deadline until) {
+    auto answered = report(rank, until);
+    if (auto const* failure = std::get_if<failed_report>(&answered)) {
         throw worker_lost{rank, failure->message};
     }
-    if (auto* received = std::get_if<received_report>(&answer)) return std::move(*received);
+    if (auto* expected = std::get_if<Report>(&answered)) return std::move(*expected);
     throw worker_lost{rank, "it answered another question"};
+}
+
+received_report worker_team::received(int rank, deadline until) {
+    return answer<received_report>(rank, until);
 }
 
 void worker_team::await_done(deadline until) {
     for (int rank = 1; rank <= count(); ++rank) {
-        auto const answer = report(rank, until);
-        if (auto const* failure = std::get_if<failed_report>(&answer)) {
-            throw worker_lost{rank, failure->message};
-        }
-        if (!std::holds_alternative<done_report>(answer)) {
-            throw worker_lost{rank, "it answered another question"};
-        }
+        static_cast<void>(answer<done_report>(rank, until));
     }
 }
 

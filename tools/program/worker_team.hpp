@@ -70,6 +70,8 @@ class worker_team {
     member& of(int rank) { return members_.at(static_cast<std::size_t>(rank - 1)); }
     void send(int rank, boost::json::value const& message, deadline until);
     worker_report report(int rank, deadline until);
+    template <class Report>
+    Report answer(int rank, deadline until);
     void close_lines() noexcept;
 
     std::vector<member> members_;

@@ -31,8 +31,9 @@ namespace weightcast {
 
 /// Bounds of a scope's staging.
 struct scope_options {
-    int slots = 2;               ///< from 1 to alignment_scope::max_slots
-    std::size_t slot_bytes = 0;  ///< size that a slot has from its first use; it grows to its largest tensor
+    int slots = 2;  ///< from 1 to alignment_scope::max_slots
+    std::size_t slot_bytes =
+        0;  ///< size that a slot has from its first use; it grows to its largest tensor
 };
 
 /// Bytes [first, last) of a tensor's flattened elements, to lie at `offset` of a chunk.
@@ -50,7 +51,8 @@ struct packed_member {
 /// waits, and nothing is freed before the collectives that read it are done.
 template <class C>
 class [[nodiscard]] alignment_scope {
-    static_assert(Communicator<C>, "alignment_scope: the group is no Communicator; see explain_communicator<C>()");
+    static_assert(Communicator<C>,
+                  "alignment_scope: the group is no Communicator; see explain_communicator<C>()");
 
   public:
     using runtime = typename C::runtime;
@@ -73,7 +75,8 @@ class [[nodiscard]] alignment_scope {
     alignment_scope& operator=(alignment_scope const&) = delete;
     ~alignment_scope() {
         if (live_ != 0) std::terminate();  // a proof outlived its scope
-        for (int i = 0; slots_ != nullptr && i < options_.slots; ++i) end(slots_[static_cast<std::size_t>(i)]);
+        for (int i = 0; slots_ != nullptr && i < options_.slots; ++i)
+            end(slots_[static_cast<std::size_t>(i)]);
     }
 
     /// Proof that the tensor may be sent. Its own address where it lies on the communicator's device and is
@@ -88,7 +91,8 @@ class [[nodiscard]] alignment_scope {
         wait_for(view, order);
         if (view.where() == communicator_.where() && view.contiguous()) {
             order_after(order, communicator_.core().collective_stream());
-            order_after(order, communicator_.core().copy_stream());  // which `share` orders others after
+            order_after(order,
+                        communicator_.core().copy_stream());  // which `share` orders others after
             return resident<C>{*this, facts_of(view, -1, label)};
         }
         return resident<C>{*this, stage(view, order, label)};
@@ -100,8 +104,9 @@ class [[nodiscard]] alignment_scope {
     }
     template <class T, class... Rest>
     resident<C> align(T const&, Rest const&...) && {
-        static_assert(detail::always_false<T>,
-                      "a proof may not outlive its scope: name the alignment_scope before you align with it");
+        static_assert(
+            detail::always_false<T>,
+            "a proof may not outlive its scope: name the alignment_scope before you align with it");
     }
 
     /// Proof that the caller's own buffer may be received into. Strided: through a slot, unpacked when the
@@ -115,7 +120,8 @@ class [[nodiscard]] alignment_scope {
     writable_resident<C> require(T& tensor, readers_on<stream_ref> readers,
                                  operation_label const& label = {}) & {
         auto const view = writable(tensor, label);
-        order_after(produced_on<stream_ref>{readers.stream}, communicator_.core().collective_stream());
+        order_after(produced_on<stream_ref>{readers.stream},
+                    communicator_.core().collective_stream());
         return writable_resident<C>{*this, receiving(view, label)};
     }
     template <class T, class... Rest>
@@ -125,8 +131,9 @@ class [[nodiscard]] alignment_scope {
     }
     template <class T, class... Rest>
     writable_resident<C> require(T&&, Rest const&...) && {
-        static_assert(detail::always_false<T>,
-                      "a proof may not outlive its scope: name the alignment_scope before you require with it");
+        static_assert(
+            detail::always_false<T>,
+            "a proof may not outlive its scope: name the alignment_scope before you require with it");
     }
 
     /// Proof of a chunk: the members, already aligned with their sources, are packed into one slot.
@@ -149,9 +156,11 @@ class [[nodiscard]] alignment_scope {
     /// when all that share it are done; the scope that it came from must outlive the shared proof.
     /// @throws device_mismatch  when that group's device is another one
     resident<C> share(resident<C> const& original) & {
-        WEIGHTCAST_EXPECTS(!original.facts_.in_group, "share a proof before it is added to a group");
-        auto& owner = original.facts_.lender == nullptr ? *original.scope_
-                                                        : *static_cast<alignment_scope*>(original.facts_.lender);
+        WEIGHTCAST_EXPECTS(!original.facts_.in_group,
+                           "share a proof before it is added to a group");
+        auto& owner = original.facts_.lender == nullptr
+                          ? *original.scope_
+                          : *static_cast<alignment_scope*>(original.facts_.lender);
         if (owner.communicator_.where() != communicator_.where()) {
             throw device_mismatch{"a proof for " + to_string(owner.communicator_.where()) +
                                   " is no proof for " + to_string(communicator_.where())};
@@ -165,7 +174,9 @@ class [[nodiscard]] alignment_scope {
     }
 
     /// Gathers proofs to send in one operation.
-    resident_group<C> send_group(operation const& op = {}) & { return resident_group<C>{*this, op}; }
+    resident_group<C> send_group(operation const& op = {}) & {
+        return resident_group<C>{*this, op};
+    }
     /// Gathers proofs to receive in one operation, from that root.
     writable_group<C> receive_group(int root, operation const& op = {}) & {
         return writable_group<C>{*this, root, op};
@@ -185,10 +196,11 @@ class [[nodiscard]] alignment_scope {
     struct slot_state {
         void* data = nullptr;
         std::size_t capacity = 0;
-        int users = 0;                               // proofs and groups that have it, also those of other scopes
-        std::optional<stream_ref> filler{};          // where its memory comes from and goes back to
-        std::optional<event<runtime>> idle{};        // reached when its last user is done
-        std::vector<event<runtime>> borrowers{};     // reached when other groups that share it are done
+        int users = 0;  // proofs and groups that have it, also those of other scopes
+        std::optional<stream_ref> filler{};    // where its memory comes from and goes back to
+        std::optional<event<runtime>> idle{};  // reached when its last user is done
+        std::vector<event<runtime>>
+            borrowers{};  // reached when other groups that share it are done
         std::optional<tensor_view<space>> target{};  // strided destination to unpack into
     };
 
@@ -211,7 +223,8 @@ class [[nodiscard]] alignment_scope {
         return view;
     }
     void check_thread() const {
-        WEIGHTCAST_EXPECTS(std::this_thread::get_id() == thread_, "an alignment_scope belongs to one thread");
+        WEIGHTCAST_EXPECTS(std::this_thread::get_id() == thread_,
+                           "an alignment_scope belongs to one thread");
     }
 
     // --- order ---
@@ -282,11 +295,13 @@ class [[nodiscard]] alignment_scope {
         }
         order_after(filled, collectives);
     }
-    void pack_bytes(const_tensor_view<space> const& view, std::uint64_t first, std::uint64_t last, void* to) {
+    void pack_bytes(const_tensor_view<space> const& view, std::uint64_t first, std::uint64_t last,
+                    void* to) {
         auto const stream = communicator_.core().copy_stream();
         if (view.contiguous()) {
-            runtime::copy(to, communicator_.where(), static_cast<std::byte const*>(view.data()) + first,
-                          view.where(), static_cast<std::size_t>(last - first), stream);
+            runtime::copy(to, communicator_.where(),
+                          static_cast<std::byte const*>(view.data()) + first, view.where(),
+                          static_cast<std::size_t>(last - first), stream);
         } else {
             kernel_launcher<runtime>::pack_async(view, first, last, to, stream);
         }
@@ -305,15 +320,17 @@ class [[nodiscard]] alignment_scope {
     // --- slots ---
     int take_slot(std::size_t bytes, stream_ref filler) {
         check_thread();
-        if (slots_ == nullptr) slots_ = std::make_unique<slot_state[]>(static_cast<std::size_t>(options_.slots));
+        if (slots_ == nullptr)
+            slots_ = std::make_unique<slot_state[]>(static_cast<std::size_t>(options_.slots));
         int found = find_free_slot();
         if (found < 0 && open_group_ != nullptr) {
             open_group_->submit();
             found = find_free_slot();
         }
         if (found < 0) {
-            throw lifecycle_error{"live proofs hold all " + std::to_string(options_.slots) +
-                                  " slots of this scope; end one first, or give the scope more slots"};
+            throw lifecycle_error{
+                "live proofs hold all " + std::to_string(options_.slots) +
+                " slots of this scope; end one first, or give the scope more slots"};
         }
         auto& slot = slots_[static_cast<std::size_t>(found)];
         wait_for_users(slot, filler);
@@ -390,9 +407,11 @@ class [[nodiscard]] alignment_scope {
     void return_received_slot(detail::proof_facts const& facts, bool used) noexcept {
         auto& slot = slots_[static_cast<std::size_t>(facts.slot)];
         auto const unpack_stream = communicator_.core().unpack_stream();
-        order_after(produced_on<stream_ref>{communicator_.core().collective_stream()}, unpack_stream);
+        order_after(produced_on<stream_ref>{communicator_.core().collective_stream()},
+                    unpack_stream);
         if (slot.target && used) {
-            kernel_launcher<runtime>::unpack_async(slot.data, *slot.target, 0, facts.bytes, unpack_stream);
+            kernel_launcher<runtime>::unpack_async(slot.data, *slot.target, 0, facts.bytes,
+                                                   unpack_stream);
         }
         slot.target.reset();
         mark_idle(slot, unpack_stream);

@@ -41,7 +41,8 @@ concept named_tensor_range =
 template <DeviceRuntime R>
 void wait_for_sources(std::ranges::input_range auto const& devices, deadline until) {
     source_devices unique;
-    for (device const d : devices) unique.add(d.is_accelerator() ? d.resolved_to(R::current_device()) : d);
+    for (device const d : devices)
+        unique.add(d.is_accelerator() ? d.resolved_to(R::current_device()) : d);
     unique.wait<R>(until);
 }
 /// Ends broadcasts that nobody will wait for: aborts the group, and gives what runs the group's grace to leave
@@ -62,7 +63,8 @@ void abandon_broadcasts(C& communicator) noexcept {
 /// Cost: resident: no copy, no allocation; else one copy to the communicator's device through a slot.
 template <class C, Broadcastable<C> T, class Order = produced_anywhere>
     requires SourceOrder<Order, typename C::runtime>
-pending<C> broadcast_aligned(C& communicator, T const& tensor, Order order = {}, operation const& op = {}) {
+pending<C> broadcast_aligned(C& communicator, T const& tensor, Order order = {},
+                             operation const& op = {}) {
     alignment_scope<C> scope{communicator};
     communicator.broadcast_from(scope.align(tensor, order, op.label), op);
     return pending<C>{communicator, op.label};
@@ -78,7 +80,8 @@ pending<C> broadcast_aligned(C&, T const&, Rest const&...) {
 /// @throws device_mismatch, timeout  before anything was sent: the group is usable
 /// @throws anything else in the middle: the group is aborted, and the sources may change
 template <class C, detail::named_tensor_range Tensors, class Order = produced_anywhere>
-    requires Broadcastable<decltype(std::declval<std::ranges::range_value_t<Tensors>&>().tensor), C> &&
+    requires Broadcastable<decltype(std::declval<std::ranges::range_value_t<Tensors>&>().tensor),
+                           C> &&
              SourceOrder<Order, typename C::runtime>
 pending<C> broadcast_aligned(C& communicator, Tensors const& tensors, Order order = {},
                              operation const& op = {}) {
@@ -87,13 +90,16 @@ pending<C> broadcast_aligned(C& communicator, Tensors const& tensors, Order orde
     source_devices sources;
     for (auto const& n : tensors) {
         operation_label const label{op.label.where(), n.name};
-        sources.add(located<runtime>(view_of(n.tensor), ambient, label, communicator.rank()).where());
+        sources.add(
+            located<runtime>(view_of(n.tensor), ambient, label, communicator.rank()).where());
     }
     if constexpr (std::same_as<Order, produced_anywhere>) sources.wait<runtime>(order.until);
     alignment_scope<C> scope{communicator};
     auto const inner = [&] {
-        if constexpr (std::same_as<Order, produced_anywhere>) return already_ready{};
-        else return order;
+        if constexpr (std::same_as<Order, produced_anywhere>)
+            return already_ready{};
+        else
+            return order;
     }();
     try {
         for (auto const& n : tensors) {

@@ -37,20 +37,22 @@ concept Broadcastable = DeviceTensor<T> && Communicator<C> &&
 /// A tensor that C can receive into: writable, in C's own space or in one known at run time only. Receiving
 /// never stages across devices, so host memory is no target of a CUDA communicator.
 template <class T, class C>
-concept ReceivableInto =
-    WritableDeviceTensor<T> && Communicator<C> && (in_communicators_space<T, C> || in_dynamic_space<T>);
+concept ReceivableInto = WritableDeviceTensor<T> && Communicator<C> &&
+                         (in_communicators_space<T, C> || in_dynamic_space<T>);
 
 /// Says in full sentences why T cannot be sent through C; true when it can.
 template <class T, class C>
 consteval bool explain_broadcastable() {
-    static_assert(DeviceTensor<T>,
-                  "Broadcastable: the tensor is no DeviceTensor; ranges of numbers are with "
-                  "<weightcast/tensor/range_tensor.hpp>, others need tensor_traits: see explain_device_tensor<T>()");
+    static_assert(
+        DeviceTensor<T>,
+        "Broadcastable: the tensor is no DeviceTensor; ranges of numbers are with "
+        "<weightcast/tensor/range_tensor.hpp>, others need tensor_traits: see explain_device_tensor<T>()");
     static_assert(Communicator<C>, "Broadcastable: the group is no Communicator");
     if constexpr (DeviceTensor<T> && Communicator<C>) {
-        static_assert(in_communicators_space<T, C> || in_host_space<T> || in_dynamic_space<T>,
-                      "Broadcastable: the tensor lies in another memory space than the communicator's; "
-                      "send it through a communicator of its own space");
+        static_assert(
+            in_communicators_space<T, C> || in_host_space<T> || in_dynamic_space<T>,
+            "Broadcastable: the tensor lies in another memory space than the communicator's; "
+            "send it through a communicator of its own space");
     }
     return Broadcastable<T, C>;
 }
@@ -58,14 +60,16 @@ consteval bool explain_broadcastable() {
 /// Says in full sentences why C cannot receive into T; true when it can.
 template <class T, class C>
 consteval bool explain_receivable_into() {
-    static_assert(WritableDeviceTensor<T>,
-                  "ReceivableInto: the destination is no WritableDeviceTensor: const elements cannot be received "
-                  "into, and a tensor needs tensor_traits; see explain_writable_device_tensor<T>()");
+    static_assert(
+        WritableDeviceTensor<T>,
+        "ReceivableInto: the destination is no WritableDeviceTensor: const elements cannot be received "
+        "into, and a tensor needs tensor_traits; see explain_writable_device_tensor<T>()");
     static_assert(Communicator<C>, "ReceivableInto: the group is no Communicator");
     if constexpr (WritableDeviceTensor<T> && Communicator<C>) {
-        static_assert(in_communicators_space<T, C> || in_dynamic_space<T>,
-                      "ReceivableInto: the destination lies in another memory space than the communicator's; "
-                      "receiving never stages");
+        static_assert(
+            in_communicators_space<T, C> || in_dynamic_space<T>,
+            "ReceivableInto: the destination lies in another memory space than the communicator's; "
+            "receiving never stages");
     }
     return ReceivableInto<T, C>;
 }
@@ -73,10 +77,12 @@ consteval bool explain_receivable_into() {
 /// Says in full sentences why O is no order of sources for runtime R; true when it is one.
 template <class O, class R>
 consteval bool explain_source_order() {
-    static_assert(DeviceRuntime<R>, "SourceOrder: R is no DeviceRuntime; see explain_device_runtime<R>()");
-    static_assert(SourceOrder<O, R>,
-                  "SourceOrder: say produced_anywhere{deadline}, produced_on{stream} with a stream of the "
-                  "communicator's runtime, or already_ready{}");
+    static_assert(DeviceRuntime<R>,
+                  "SourceOrder: R is no DeviceRuntime; see explain_device_runtime<R>()");
+    static_assert(
+        SourceOrder<O, R>,
+        "SourceOrder: say produced_anywhere{deadline}, produced_on{stream} with a stream of the "
+        "communicator's runtime, or already_ready{}");
     return SourceOrder<O, R>;
 }
 

@@ -14,8 +14,8 @@
 namespace weightcast {
 
 /// Throws device_mismatch about the tensor of that label.
-[[noreturn]] inline void fail_device_mismatch(operation_label const& label, int rank, std::string expected,
-                                              std::string actual) {
+[[noreturn]] inline void fail_device_mismatch(operation_label const& label, int rank,
+                                              std::string expected, std::string actual) {
     fail<device_mismatch>("the tensor is not where it has to be",
                           failure_facts{.where = label.where(),
                                         .tensor = std::string{label.tensor()},
@@ -28,17 +28,21 @@ namespace weightcast {
 /// @throws device_mismatch  for a device of another kind, or one that its memory is not on; `rank` reports it
 /// Cost: one pointer look-up.
 template <DeviceRuntime R, class Space, class Byte>
-basic_tensor_view<typename R::space, Byte> located(basic_tensor_view<Space, Byte> const& view, int ambient,
-                                                   operation_label const& label, int rank) {
-    device const where = view.where().is_accelerator() ? view.where().resolved_to(ambient) : view.where();
+basic_tensor_view<typename R::space, Byte> located(basic_tensor_view<Space, Byte> const& view,
+                                                   int ambient, operation_label const& label,
+                                                   int rank) {
+    device const where =
+        view.where().is_accelerator() ? view.where().resolved_to(ambient) : view.where();
     if (where.is_accelerator() && where.kind != R::kind) {
-        fail_device_mismatch(label, rank, "a device of kind " + std::string{to_string(R::kind)} + " or cpu",
+        fail_device_mismatch(label, rank,
+                             "a device of kind " + std::string{to_string(R::kind)} + " or cpu",
                              to_string(where));
     }
     if (view.bytes() != 0) {
         device const actual = R::locate(view.data());
         if (actual != where) {
-            fail_device_mismatch(label, rank, "memory of " + to_string(where) + ", as the tensor says",
+            fail_device_mismatch(label, rank,
+                                 "memory of " + to_string(where) + ", as the tensor says",
                                  "a pointer to memory of " + to_string(actual));
         }
     }

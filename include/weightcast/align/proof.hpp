@@ -46,7 +46,8 @@ class proof {
     void mark_used() const noexcept { used_ = true; }
 
   protected:
-    proof(alignment_scope<C>& scope, proof_facts const& facts) noexcept : scope_{&scope}, facts_{facts} {
+    proof(alignment_scope<C>& scope, proof_facts const& facts) noexcept
+        : scope_{&scope}, facts_{facts} {
         scope_->hold();
     }
     ~proof() = default;

@@ -29,7 +29,8 @@ class proof_group {
     }
     void mark_used() const noexcept {}
     /// Sends or receives what was added since the last submit, as one operation; nothing: does nothing.
-    virtual void submit() = 0;  // not on the data path: called once an operation, from the scope too
+    virtual void
+    submit() = 0;  // not on the data path: called once an operation, from the scope too
 
   protected:
     proof_group(alignment_scope<C>& scope, operation const& op) : scope_{scope}, op_{op} {
@@ -40,7 +41,8 @@ class proof_group {
 
     template <class Proof>
     void take(Proof const& proof) {
-        WEIGHTCAST_EXPECTS(proof.belongs_to(scope_.identity()), "the proof is of another communicator");
+        WEIGHTCAST_EXPECTS(proof.belongs_to(scope_.identity()),
+                           "the proof is of another communicator");
         ranges_.push_back({const_cast<void*>(static_cast<void const*>(proof.data())), proof.bytes(),
                            proof.label()});
         if (proof.facts_.slot < 0) return;
@@ -70,7 +72,8 @@ class [[nodiscard]] resident_group final : public detail::proof_group<C> {
 
   private:
     friend class alignment_scope<C>;
-    resident_group(alignment_scope<C>& scope, operation const& op) : detail::proof_group<C>{scope, op} {}
+    resident_group(alignment_scope<C>& scope, operation const& op)
+        : detail::proof_group<C>{scope, op} {}
     void release() noexcept {
         for (auto const& facts : this->slots_) this->scope_.return_sent_slot(facts);
         this->slots_.clear();

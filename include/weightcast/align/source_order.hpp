@@ -60,8 +60,9 @@ class source_devices {
         if (set_.none()) return;
         for (int i = 0; i < max_devices; ++i) {
             if (!set_.test(static_cast<std::size_t>(i)) || R::wait_device(i, until)) continue;
-            throw timeout{"source device " + to_string(device{R::kind, i}) +
-                          " was still busy at the deadline; produced_on{stream} waits for one stream only"};
+            throw timeout{
+                "source device " + to_string(device{R::kind, i}) +
+                " was still busy at the deadline; produced_on{stream} waits for one stream only"};
         }
     }
 

@@ -42,8 +42,7 @@ concept CheckedCode = requires(Code code) {
 /// Returns when the code is a success, else throws `code_traits<Code>::error_type` naming the call.
 /// @throws code_traits<Code>::error_type  the state of the foreign API is as its own call left it
 template <CheckedCode Code>
-void check(Code code, char const* call,
-           std::source_location at = std::source_location::current()) {
+void check(Code code, char const* call, std::source_location at = std::source_location::current()) {
     using traits = code_traits<Code>;
     if (!traits::failed(code)) return;
     throw typename traits::error_type{std::string{call} + ": " + traits::text(code), {}, at};

@@ -42,7 +42,7 @@ namespace weightcast::detail {
 }  // namespace weightcast::detail
 
 /// Throws `contract_violation` with the sentence unless the condition holds.
-#define WEIGHTCAST_EXPECTS(condition, sentence)                                              \
-    (static_cast<bool>(condition)                                                            \
-         ? static_cast<void>(0)                                                              \
+#define WEIGHTCAST_EXPECTS(condition, sentence) \
+    (static_cast<bool>(condition)               \
+         ? static_cast<void>(0)                 \
          : ::weightcast::detail::broken_contract(sentence, std::source_location::current()))

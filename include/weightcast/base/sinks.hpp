@@ -15,17 +15,17 @@ namespace weightcast {
 /// Semantics: called on the thread that drives the transfer, never on a stream's; `done` never decreases
 /// between two `begin` calls. Near-miss: a sink that blocks; it stalls the transfer it watches.
 template <class S>
-concept ProgressSink = requires(S& sink, phase where, std::uint64_t bytes, std::string_view tensor) {
-    sink.begin(where, bytes);
-    sink.advance(bytes, tensor);
-    sink.end();
-};
+concept ProgressSink =
+    requires(S& sink, phase where, std::uint64_t bytes, std::string_view tensor) {
+        sink.begin(where, bytes);
+        sink.advance(bytes, tensor);
+        sink.end();
+    };
 
 /// Hears spans of time for a trace: `span(name, begin, end)`.
 template <class S>
-concept TraceSink = requires(S& sink, std::string_view name, std::chrono::steady_clock::time_point t) {
-    sink.span(name, t, t);
-};
+concept TraceSink = requires(S& sink, std::string_view name,
+                             std::chrono::steady_clock::time_point t) { sink.span(name, t, t); };
 
 /// Hears nothing.
 struct no_progress {

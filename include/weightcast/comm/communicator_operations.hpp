@@ -49,9 +49,10 @@ class communicator_operations {
     }
     template <class Tensor>
     void broadcast_from(Tensor const&, operation const& = {}) {
-        static_assert(detail::always_false<Tensor>,
-                      "broadcast_from takes a proof that the tensor is on the communicator's device: write "
-                      "broadcast_aligned(communicator, tensor), or scope.align(tensor) of an alignment_scope");
+        static_assert(
+            detail::always_false<Tensor>,
+            "broadcast_from takes a proof that the tensor is on the communicator's device: write "
+            "broadcast_aligned(communicator, tensor), or scope.align(tensor) of an alignment_scope");
     }
 
     /// The bytes of rank `root` come into this rank's own buffer.
@@ -72,9 +73,10 @@ class communicator_operations {
     }
     template <class Tensor>
     void broadcast_into(Tensor const&, int, operation const& = {}) {
-        static_assert(detail::always_false<Tensor>,
-                      "broadcast_into takes a proof that the buffer may be written on the communicator's "
-                      "device: write scope.require(tensor) of an alignment_scope; a proof to read is not one");
+        static_assert(
+            detail::always_false<Tensor>,
+            "broadcast_into takes a proof that the buffer may be written on the communicator's "
+            "device: write scope.require(tensor) of an alignment_scope; a proof to read is not one");
     }
 
     /// Sends to one rank, which calls `receive_from` for as many bytes.
@@ -87,9 +89,10 @@ class communicator_operations {
     }
     template <class Tensor>
     void send_to(Tensor const&, int, operation const& = {}) {
-        static_assert(detail::always_false<Tensor>,
-                      "send_to takes a proof that the tensor is on the communicator's device: write "
-                      "scope.align(tensor) of an alignment_scope");
+        static_assert(
+            detail::always_false<Tensor>,
+            "send_to takes a proof that the tensor is on the communicator's device: write "
+            "scope.align(tensor) of an alignment_scope");
     }
     template <class Proof>
         requires std::same_as<Proof, writable_resident<Self>>
@@ -100,9 +103,10 @@ class communicator_operations {
     }
     template <class Tensor>
     void receive_from(Tensor const&, int, operation const& = {}) {
-        static_assert(detail::always_false<Tensor>,
-                      "receive_from takes a proof that the buffer may be written on the communicator's "
-                      "device: write scope.require(tensor) of an alignment_scope");
+        static_assert(
+            detail::always_false<Tensor>,
+            "receive_from takes a proof that the buffer may be written on the communicator's "
+            "device: write scope.require(tensor) of an alignment_scope");
     }
 
     /// Reduces element by element over all ranks, in place. Types: int32, int64, uint64, float32, float64.
@@ -114,9 +118,10 @@ class communicator_operations {
     }
     template <class Tensor>
     void all_reduce(Tensor const&, reduction, operation const& = {}) {
-        static_assert(detail::always_false<Tensor>,
-                      "all_reduce takes a proof that the buffer may be written on the communicator's "
-                      "device: write scope.require(tensor) of an alignment_scope");
+        static_assert(
+            detail::always_false<Tensor>,
+            "all_reduce takes a proof that the buffer may be written on the communicator's "
+            "device: write scope.require(tensor) of an alignment_scope");
     }
 
     /// Waits until the event is reached. When the deadline passes, aborts the group and waits for the
@@ -138,10 +143,11 @@ class communicator_operations {
                             .rank = self().core().rank(),
                             .suspect = self().suspect(),
                             .bytes_done = self().bytes_done()};
-        fail<timeout>(proven ? "the deadline passed; the group is aborted"
-                             : "the deadline passed; the group is aborted, and an operation that did not "
-                               "end within the grace keeps its memory",
-                      std::move(facts));
+        fail<timeout>(
+            proven ? "the deadline passed; the group is aborted"
+                   : "the deadline passed; the group is aborted, and an operation that did not "
+                     "end within the grace keeps its memory",
+            std::move(facts));
     }
 
   private:
@@ -159,12 +165,13 @@ class communicator_operations {
     }
     template <class Proof>
     static transfer_range range_of(Proof const& proof) noexcept {
-        return {const_cast<void*>(static_cast<void const*>(proof.data())), proof.bytes(), proof.label()};
+        return {const_cast<void*>(static_cast<void const*>(proof.data())), proof.bytes(),
+                proof.label()};
     }
     void check_peer(int rank, char const* role) {
         if (rank >= 0 && rank < self().core().size()) return;
-        throw bad_argument{std::string{role} + " " + std::to_string(rank) + " is no rank of a group of " +
-                           std::to_string(self().core().size())};
+        throw bad_argument{std::string{role} + " " + std::to_string(rank) +
+                           " is no rank of a group of " + std::to_string(self().core().size())};
     }
 };
 

@@ -33,7 +33,7 @@ namespace weightcast {
 /// What the ranks call is compared before any byte moves: a difference is a peer_error on all of them.
 /// A rank whose process ends is told to all others at once; one that is stuck, when a limit of theirs passes.
 /// Threads: one caller, and any for abort(). Interoperates with itself only, not with torch's groups.
-/// Cost: a broadcast of n bytes over W ranks: 2 ceil(log2 W) short messages, n bytes sent by each rank but
+/// Cost: a broadcast of n bytes over W ranks: 3 ceil(log2 W) short messages, n bytes sent by each rank but
 /// the last, in pieces that overlap. Up to 4 KiB go inside the messages.
 class gloo_communicator : public communicator_operations<gloo_communicator> {
   public:
@@ -96,7 +96,7 @@ class gloo_communicator : public communicator_operations<gloo_communicator> {
     }
     /// The rank held responsible for the failure, -1 when unknown.
     int suspect() const noexcept { return state_->suspect(); }
-    /// Bytes of the running or last operation that have come, or gone.
+    /// Bytes of the running or last operation that have come, or that the transport has taken.
     std::uint64_t bytes_done() const noexcept { return state_->watch.bytes_done(); }
     /// @throws the first failure
     void rethrow_if_failed() const { rethrow_at({}); }

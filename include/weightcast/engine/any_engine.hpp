@@ -61,7 +61,9 @@ class engine_model final : public erased_engine {
     template <class... Args>
     explicit engine_model(std::in_place_t, Args&&... args) : engine_(std::forward<Args>(args)...) {}
 
-    void init(any_init const& init) override { engine_.init(init.get<typename E::init_type>(saying("init"))); }
+    void init(any_init const& init) override {
+        engine_.init(init.get<typename E::init_type>(saying("init")));
+    }
     void start(target_id const& target) override {
         engine_.start(target);
         open_ = target;
@@ -70,11 +72,15 @@ class engine_model final : public erased_engine {
         engine_.receive(update.get<typename E::update_type>(saying("receive")));
     }
     void refuse(any_update const& update, std::string const& reason) override {
-        if constexpr (has_refusal<E>) engine_.refuse(update.get<typename E::update_type>(saying("refuse")), reason);
+        if constexpr (has_refusal<E>)
+            engine_.refuse(update.get<typename E::update_type>(saying("refuse")), reason);
     }
     any_update next() override {
-        if constexpr (has_announcements<E>) return engine_.next();
-        else throw lifecycle_error{saying("next") + " waits for no announcements: it is driven by requests"};
+        if constexpr (has_announcements<E>)
+            return engine_.next();
+        else
+            throw lifecycle_error{saying("next") +
+                                  " waits for no announcements: it is driven by requests"};
     }
     void prepare() override { engine_.prepare(); }
     void commit() noexcept override { engine_.commit(); }
@@ -85,8 +91,10 @@ class engine_model final : public erased_engine {
     }
     void describe(erased_report& report) const override {
         report.target = open_;
-        if constexpr (has_report<E, erased_report>) engine_.describe(report);
-        else report.status = erased_report::outcome::updated;
+        if constexpr (has_report<E, erased_report>)
+            engine_.describe(report);
+        else
+            report.status = erased_report::outcome::updated;
     }
     std::type_info const& type() const noexcept override { return typeid(E); }
     void* get() noexcept override { return &engine_; }
@@ -119,7 +127,8 @@ class any_engine {
     template <AnyTransferEngine E, class... Args>
         requires std::same_as<typename E::target_type, target_id>
     explicit any_engine(std::in_place_type_t<E>, Args&&... args)
-        : engine_{std::make_unique<detail::engine_model<E>>(std::in_place, std::forward<Args>(args)...)} {}
+        : engine_{std::make_unique<detail::engine_model<E>>(std::in_place,
+                                                            std::forward<Args>(args)...)} {}
     template <class E>
         requires(!std::same_as<E, any_engine> && !AnyTransferEngine<E>)
     explicit any_engine(E const&) {
@@ -132,7 +141,9 @@ class any_engine {
     /// @throws bad_argument  for an update of another type than the engine's, naming both; nothing was received
     void receive(any_update const& update) { engine().receive(update); }
     /// Answers an announcement with an objection, where the engine can.
-    void refuse(any_update const& update, std::string const& reason) { engine().refuse(update, reason); }
+    void refuse(any_update const& update, std::string const& reason) {
+        engine().refuse(update, reason);
+    }
     /// @throws lifecycle_error  for an engine that waits for no announcements
     any_update next() { return engine().next(); }
     void prepare() { engine().prepare(); }
@@ -167,7 +178,9 @@ class any_engine {
         return engine_ && engine_->type() == typeid(E) ? static_cast<E*>(engine_->get()) : nullptr;
     }
     /// The type of the engine; "nothing" when empty.
-    std::string type_name() const { return engine_ ? detail::readable_name(engine_->type()) : "nothing"; }
+    std::string type_name() const {
+        return engine_ ? detail::readable_name(engine_->type()) : "nothing";
+    }
 
   private:
     detail::erased_engine& engine() const {

@@ -17,12 +17,14 @@ concept has_engine_types = requires {
     typename E::target_type;
 };
 template <class E, class Init>
-concept has_init = std::same_as<typename E::init_type, Init> && requires(E& e, Init const& init) { e.init(init); };
+concept has_init =
+    std::same_as<typename E::init_type, Init> && requires(E& e, Init const& init) { e.init(init); };
 template <class E>
 concept has_start = requires(E& e, typename E::target_type const& target) { e.start(target); };
 template <class E>
-concept has_no_format_flag = !std::same_as<typename E::target_type, bool> &&
-                             !requires(E& e, typename E::target_type const& target) { e.start(target, true); };
+concept has_no_format_flag =
+    !std::same_as<typename E::target_type, bool> &&
+    !requires(E& e, typename E::target_type const& target) { e.start(target, true); };
 template <class E, class Update>
 concept has_receive = requires(E& e, Update const& update) { e.receive(update); };
 template <class E>
@@ -46,8 +48,9 @@ concept has_shutdown = requires(E& e) { e.shutdown(); };
 /// whose start takes a format flag.
 /// Cost: receive is the payload; prepare is one small all-reduce.
 template <class E, class Init, class Update>
-concept TransferEngine = has_init<E, Init> && has_start<E> && has_no_format_flag<E> && has_receive<E, Update> &&
-                         has_prepare<E> && has_commit<E> && has_rollback<E> && has_shutdown<E>;
+concept TransferEngine =
+    has_init<E, Init> && has_start<E> && has_no_format_flag<E> && has_receive<E, Update> &&
+    has_prepare<E> && has_commit<E> && has_rollback<E> && has_shutdown<E>;
 
 /// A TransferEngine for the init and update types that it names itself.
 template <class E>
@@ -68,9 +71,8 @@ concept has_announcements = requires(E& e, typename E::update_type const& update
 /// Semantics: takes part in the preflight with that objection, then throws `refused_update`; nothing is
 /// written, and the group stays usable.
 template <class E>
-concept has_refusal = requires(E& e, typename E::update_type const& update, std::string const& reason) {
-    e.refuse(update, reason);
-};
+concept has_refusal = requires(E& e, typename E::update_type const& update,
+                               std::string const& reason) { e.refuse(update, reason); };
 
 /// An engine that describes what its open update brought.
 template <class E, class Report>
@@ -84,10 +86,9 @@ concept has_interrupt = requires(E& e) {
 };
 
 template <class E, class Source>
-concept has_announce = requires(E& e, Source& source, typename E::version_type const& version,
-                                typename E::target_type const& target) {
-    e.announce(source, version, target);
-};
+concept has_announce =
+    requires(E& e, Source& source, typename E::version_type const& version,
+             typename E::target_type const& target) { e.announce(source, version, target); };
 template <class E, class Source>
 concept has_send = requires(E& e, Source& source) { e.send(source); };
 template <class E>
@@ -101,8 +102,8 @@ concept has_acknowledged = requires(E const& e) {
 /// payload, `vote` the agreement after it; `acknowledged` is the last version that every receiver holds.
 /// Models: dense_trainer; near-miss: a sender without a preflight.
 template <class E, class Init, class Source>
-concept TrainerEngine = has_init<E, Init> && has_announce<E, Source> && has_send<E, Source> && has_vote<E> &&
-                        has_acknowledged<E> && has_shutdown<E>;
+concept TrainerEngine = has_init<E, Init> && has_announce<E, Source> && has_send<E, Source> &&
+                        has_vote<E> && has_acknowledged<E> && has_shutdown<E>;
 
 // What a sending engine may have beyond that.
 
@@ -128,15 +129,25 @@ concept has_failure_announcement = requires(E& e, std::string const& reason) {
 /// Says in full sentences why E is no TransferEngine<Init, Update>; true when it is one.
 template <class E, class Init, class Update>
 consteval bool explain_transfer_engine() {
-    static_assert(requires { typename E::init_type; }, "TransferEngine: the engine needs `using init_type`");
-    static_assert(has_init<E, Init>, "TransferEngine: the engine needs init(Init const&), and init_type = Init");
-    static_assert(requires { typename E::target_type; }, "TransferEngine: the engine needs `using target_type`");
+    static_assert(
+        requires { typename E::init_type; }, "TransferEngine: the engine needs `using init_type`");
+    static_assert(has_init<E, Init>,
+                  "TransferEngine: the engine needs init(Init const&), and init_type = Init");
+    static_assert(
+        requires { typename E::target_type; },
+        "TransferEngine: the engine needs `using target_type`");
     static_assert(has_start<E>, "TransferEngine: the engine needs start(target)");
-    static_assert(has_no_format_flag<E>,
-                  "TransferEngine: start takes a target and no format flag: engines own their lifecycle and format");
-    static_assert(has_receive<E, Update>, "TransferEngine: the engine needs receive(Update const&)");
-    static_assert(has_prepare<E>, "TransferEngine: the engine needs prepare(), which ends in the vote of all ranks");
-    static_assert(has_commit<E>, "TransferEngine: the engine needs commit() noexcept: it must not fail after the vote");
+    static_assert(
+        has_no_format_flag<E>,
+        "TransferEngine: start takes a target and no format flag: engines own their lifecycle and format");
+    static_assert(has_receive<E, Update>,
+                  "TransferEngine: the engine needs receive(Update const&)");
+    static_assert(
+        has_prepare<E>,
+        "TransferEngine: the engine needs prepare(), which ends in the vote of all ranks");
+    static_assert(
+        has_commit<E>,
+        "TransferEngine: the engine needs commit() noexcept: it must not fail after the vote");
     static_assert(has_rollback<E>, "TransferEngine: the engine needs rollback() noexcept");
     static_assert(has_shutdown<E>, "TransferEngine: the engine needs shutdown()");
     return TransferEngine<E, Init, Update>;
@@ -145,8 +156,9 @@ consteval bool explain_transfer_engine() {
 /// The same for the init and update types that E names itself: why it is no AnyTransferEngine.
 template <class E>
 consteval bool explain_transfer_engine() {
-    static_assert(has_engine_types<E>,
-                  "TransferEngine: the engine needs `using init_type`, `using update_type` and `using target_type`");
+    static_assert(
+        has_engine_types<E>,
+        "TransferEngine: the engine needs `using init_type`, `using update_type` and `using target_type`");
     if constexpr (has_engine_types<E>) {
         return explain_transfer_engine<E, typename E::init_type, typename E::update_type>();
     }
@@ -156,12 +168,19 @@ consteval bool explain_transfer_engine() {
 /// Says in full sentences why E is no TrainerEngine<Init, Source>; true when it is one.
 template <class E, class Init, class Source>
 consteval bool explain_trainer_engine() {
-    static_assert(requires { typename E::init_type; }, "TrainerEngine: the engine needs `using init_type`");
-    static_assert(has_init<E, Init>, "TrainerEngine: the engine needs init(Init const&), and init_type = Init");
-    static_assert(requires { typename E::target_type; }, "TrainerEngine: the engine needs `using target_type`");
-    static_assert(requires { typename E::version_type; }, "TrainerEngine: the engine needs `using version_type`");
-    static_assert(has_announce<E, Source>,
-                  "TrainerEngine: the engine needs announce(source, version, target): the preflight");
+    static_assert(
+        requires { typename E::init_type; }, "TrainerEngine: the engine needs `using init_type`");
+    static_assert(has_init<E, Init>,
+                  "TrainerEngine: the engine needs init(Init const&), and init_type = Init");
+    static_assert(
+        requires { typename E::target_type; },
+        "TrainerEngine: the engine needs `using target_type`");
+    static_assert(
+        requires { typename E::version_type; },
+        "TrainerEngine: the engine needs `using version_type`");
+    static_assert(
+        has_announce<E, Source>,
+        "TrainerEngine: the engine needs announce(source, version, target): the preflight");
     static_assert(has_send<E, Source>, "TrainerEngine: the engine needs send(source): the payload");
     static_assert(has_vote<E>, "TrainerEngine: the engine needs vote()");
     static_assert(has_acknowledged<E>,
@@ -173,11 +192,14 @@ consteval bool explain_trainer_engine() {
 /// Says in full sentences why E cannot serve what its trainers announce; true when it can.
 template <class E>
 consteval bool explain_announcements() {
-    static_assert(requires { typename E::update_type; }, "serving: the engine needs `using update_type`");
-    static_assert(AnyTransferEngine<E>,
-                  "serving: the engine is no TransferEngine; see explain_transfer_engine<E, Init, Update>()");
-    static_assert(has_announcements<E>,
-                  "serving: the engine needs next(), returning update_type, whose target() names the target");
+    static_assert(
+        requires { typename E::update_type; }, "serving: the engine needs `using update_type`");
+    static_assert(
+        AnyTransferEngine<E>,
+        "serving: the engine is no TransferEngine; see explain_transfer_engine<E, Init, Update>()");
+    static_assert(
+        has_announcements<E>,
+        "serving: the engine needs next(), returning update_type, whose target() names the target");
     return has_announcements<E>;
 }
 

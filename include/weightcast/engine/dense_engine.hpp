@@ -54,8 +54,12 @@ class dense_engine {
     using communicator_type = C;
 
     /// The target must outlive the engine.
-    dense_engine(communicator_factory<C> factory, Target& target, transfer_limits limits = {}, Progress progress = {})
-        : factory_{std::move(factory)}, target_{&target}, limits_{limits}, progress_{std::move(progress)} {}
+    dense_engine(communicator_factory<C> factory, Target& target, transfer_limits limits = {},
+                 Progress progress = {})
+        : factory_{std::move(factory)},
+          target_{&target},
+          limits_{limits},
+          progress_{std::move(progress)} {}
 
     /// Joins the group; replaces the one joined before. Blocks until the group forms.
     /// @throws timeout, peer_error, bad_argument  nothing is joined
@@ -69,7 +73,8 @@ class dense_engine {
     /// @throws refused_update       a trainer said that it failed first: the group is usable, call `next` again
     /// @throws timeout, peer_error  none came, or a trainer is gone: form the group anew
     update_type next() {
-        auto const expected = member().next_epoch();  // announcements that end in an error count too
+        auto const expected =
+            member().next_epoch();  // announcements that end in an error count too
         auto all = member().exchange(std::nullopt, limits_.waiting(), limits_.operations());
         if (!all.objection && all.merged.epoch != expected) {
             all.objection = "announcement " + std::to_string(all.merged.epoch) + " came where " +
@@ -100,7 +105,8 @@ class dense_engine {
     /// @throws refused_update  some rank objected: nothing was written, and the group is usable
     /// @throws timeout, peer_error, group_aborted  in the payload: roll back, and form the group anew
     void receive(update_type const& update) {
-        if (received_) throw lifecycle_error{"receive: an announced update was received; its vote comes next"};
+        if (received_)
+            throw lifecycle_error{"receive: an announced update was received; its vote comes next"};
         auto& m = member();
         auto const limits = limits_.operations(update.announced.shared);
         in_protocol_ = true;
@@ -109,8 +115,10 @@ class dense_engine {
         agree(objection_to(update, destinations), limits, phase::preflight);
         m.agree_on_packed(*received_, limits, [](auto&) {});
         auto const has_bytes = [](auto const& p) { return p.bytes() != 0; };
-        if (std::ranges::any_of(received_->parameters, has_bytes)) target_->mark_writing(open_target_);
-        local_failure_ = detail::receive_dense(m.communicator(), *received_, destinations, limits, progress_);
+        if (std::ranges::any_of(received_->parameters, has_bytes))
+            target_->mark_writing(open_target_);
+        local_failure_ =
+            detail::receive_dense(m.communicator(), *received_, destinations, limits, progress_);
     }
 
     /// The vote of all ranks. A failure of this rank alone in the payload is its no.
@@ -156,7 +164,8 @@ class dense_engine {
         report.tensors = parameters.size();
         for (auto const& p : parameters) report.bytes += p.bytes();
         if constexpr (has_coverage<Target>) {
-            report.not_covered = target_->not_covered(open_target_, parameters.data(), parameters.size());
+            report.not_covered =
+                target_->not_covered(open_target_, parameters.data(), parameters.size());
         }
         if (parameters.empty()) return;
         report.status = decltype(report.status)::updated;
@@ -171,11 +180,14 @@ class dense_engine {
     using space = typename C::runtime::space;
 
     // Whatever this rank cannot do is an objection: peers that agreed would wait for it.
-    std::optional<std::string> objection_to(update_type const& update, std::vector<tensor_view<space>>& destinations) {
+    std::optional<std::string> objection_to(update_type const& update,
+                                            std::vector<tensor_view<space>>& destinations) {
         try {
             if (auto found = metadata_objection(update)) return found;
-            if (auto found = detail::ring_objection<C>(*received_, limits_.ring_bytes)) return found;
-            destinations = detail::destinations_of(*received_, *target_, open_target_, member().communicator());
+            if (auto found = detail::ring_objection<C>(*received_, limits_.ring_bytes))
+                return found;
+            destinations = detail::destinations_of(*received_, *target_, open_target_,
+                                                   member().communicator());
             return std::nullopt;
         } catch (std::exception const& e) {
             return e.what();
@@ -185,8 +197,8 @@ class dense_engine {
         if (update.objection) return update.objection;
         auto const& a = update.announced;
         if (a.target != open_target_) {
-            return "the update is of target '" + to_string(a.target) + "', but '" + to_string(open_target_) +
-                   "' was started";
+            return "the update is of target '" + to_string(a.target) + "', but '" +
+                   to_string(open_target_) + "' was started";
         }
         return target_->objection(open_target_, a.parameters.data(), a.parameters.size());
     }
@@ -194,8 +206,9 @@ class dense_engine {
         auto const refused = member().mailbox().agree(objection, limits, where);
         if (!refused) return;
         in_protocol_ = false;
-        fail<refused_update>("refused by rank " + std::to_string(refused->rank) + ": " + refused->reason,
-                             {.where = where, .rank = member().communicator().rank(), .suspect = refused->rank});
+        fail<refused_update>(
+            "refused by rank " + std::to_string(refused->rank) + ": " + refused->reason,
+            {.where = where, .rank = member().communicator().rank(), .suspect = refused->rank});
     }
     std::optional<std::string> compare_digests(op_limits const& limits) {
         auto& m = member();
@@ -209,8 +222,8 @@ class dense_engine {
             auto const& p = received_->parameters[i];
             auto const actual = tensor_digest(view_of(target_->destination(open_target_, p.name)));
             if (actual != expected[i]) {
-                return "tensor '" + p.name + "' arrived with digest " + digest_text(actual) + ", sent with " +
-                       digest_text(expected[i]);
+                return "tensor '" + p.name + "' arrived with digest " + digest_text(actual) +
+                       ", sent with " + digest_text(expected[i]);
             }
         }
         return std::nullopt;

@@ -54,7 +54,10 @@ class dense_trainer {
 
     explicit dense_trainer(communicator_factory<C> factory, transfer_settings settings = {},
                            transfer_limits limits = {}, Progress progress = {})
-        : factory_{std::move(factory)}, settings_{settings}, limits_{limits}, progress_{std::move(progress)} {
+        : factory_{std::move(factory)},
+          settings_{settings},
+          limits_{limits},
+          progress_{std::move(progress)} {
         validate(settings.packing);
         if (settings.packing.ring > alignment_scope<C>::max_slots) {
             throw bad_argument{"packing: the ring has at most " +
@@ -67,7 +70,8 @@ class dense_trainer {
     void init(init_type const& groups) {
         shutdown();
         std::vector<std::unique_ptr<detail::sender_group<C>>> joined;
-        for (auto const& g : groups) joined.push_back(std::make_unique<detail::sender_group<C>>(factory_, g));
+        for (auto const& g : groups)
+            joined.push_back(std::make_unique<detail::sender_group<C>>(factory_, g));
         groups_ = std::move(joined);
     }
 
@@ -79,18 +83,22 @@ class dense_trainer {
     void announce(Source& source, version_type const& version, target_type const& target) {
         announced_ = describe(source, version, target);
         wire_bytes_ = packing_plan{planned_tensors(announced_), announced_.options}.wire_bytes();
-        detail::wait_for_sources<runtime>(std::views::transform(placements_, &tensor_placement::where),
-                                          deadline::after(limits_.update));
+        detail::wait_for_sources<runtime>(
+            std::views::transform(placements_, &tensor_placement::where),
+            deadline::after(limits_.update));
         for (auto& g : groups_) g->begin();
         detail::packed_meeting meeting{alive().size()};
-        for_each_group([&](detail::sender_group<C>& g) { g.preflight(announced_, placements_, meeting, limits_); });
+        for_each_group([&](detail::sender_group<C>& g) {
+            g.preflight(announced_, placements_, meeting, limits_);
+        });
     }
 
     /// The payload, to every group that agreed. Errors of the source are thrown after the groups were told.
     template <WeightSource<runtime> Source>
     void send(Source& source) {
         try {
-            detail::dense_sender<C, Source, Progress> sender{source, placements_, alive(), announced_, limits_, progress_};
+            detail::dense_sender<C, Source, Progress> sender{source,     placements_, alive(),
+                                                             announced_, limits_,     progress_};
             wire_bytes_ = sender.wire_bytes();
             digests_ = sender.send();
         } catch (...) {
@@ -103,7 +111,8 @@ class dense_trainer {
     /// The agreement after the payload; a group that voted yes has acknowledged the version.
     void vote() {
         for_each_group([&](detail::sender_group<C>& g) { g.vote(digests_, limits_); });
-        if (!groups_.empty() && alive().size() == groups_.size() && !announced_.parameters.empty()) {
+        if (!groups_.empty() && alive().size() == groups_.size() &&
+            !announced_.parameters.empty()) {
             acknowledged_ = announced_.version;
         }
     }
@@ -146,11 +155,13 @@ class dense_trainer {
         placements_.clear();
         for (std::size_t i = 0; i < a.parameters.size(); ++i) {
             auto placed = source.placement(i);
-            if (placed.where.is_accelerator()) placed.where = placed.where.resolved_to(runtime::current_device());
+            if (placed.where.is_accelerator())
+                placed.where = placed.where.resolved_to(runtime::current_device());
             if (placed.where.is_accelerator() && placed.where.kind != runtime::kind) {
-                fail_device_mismatch({phase::preflight, a.parameters[i].name}, -1,
-                                     "a device of kind " + std::string{to_string(runtime::kind)} + " or cpu",
-                                     to_string(placed.where));
+                fail_device_mismatch(
+                    {phase::preflight, a.parameters[i].name}, -1,
+                    "a device of kind " + std::string{to_string(runtime::kind)} + " or cpu",
+                    to_string(placed.where));
             }
             placements_.push_back(placed);
         }
@@ -169,7 +180,8 @@ class dense_trainer {
     template <class F>
     void for_each_group(F const& step) {
         auto const list = alive();
-        detail::run_side_by_side(list.size(), [&](std::size_t i) { list[i]->attempt([&] { step(*list[i]); }); });
+        detail::run_side_by_side(list.size(),
+                                 [&](std::size_t i) { list[i]->attempt([&] { step(*list[i]); }); });
     }
 
     communicator_factory<C> factory_;

@@ -27,11 +27,12 @@ namespace weightcast {
 
 /// Where an engine meets its group. Ranks [0, size); trainers are the ranks that send.
 struct group_init {
-    std::string name = "weights";   ///< groups of different names live side by side
-    std::string at{};               ///< endpoint of the rendezvous, "host:port"; unused by `local`
+    std::string name = "weights";  ///< groups of different names live side by side
+    std::string at{};              ///< endpoint of the rendezvous, "host:port"; unused by `local`
     int rank = 0;
     int size = 1;
-    std::vector<int> trainers{0};   ///< ranks that hold what is sent, in the order of their parameters
+    std::vector<int> trainers{
+        0};  ///< ranks that hold what is sent, in the order of their parameters
     friend bool operator==(group_init const&, group_init const&) = default;
 };
 
@@ -70,7 +71,9 @@ class engine_group {
     C& communicator() noexcept { return communicator_; }
     group_mailbox<C>& mailbox() noexcept { return mailbox_; }
     group_init const& init() const noexcept { return init_; }
-    bool is_trainer() const noexcept { return std::ranges::count(init_.trainers, communicator_.rank()) != 0; }
+    bool is_trainer() const noexcept {
+        return std::ranges::count(init_.trainers, communicator_.rank()) != 0;
+    }
 
     /// The announcements of all trainers as one; `own` is this rank's, when it is a trainer. Collective. What
     /// this rank finds wrong with them is an objection, so that all ranks hear of it.
@@ -83,8 +86,8 @@ class engine_group {
         bool any = false;
         for (int const root : init_.trainers) {
             bool const mine = own && root == communicator_.rank();
-            auto const bytes = mailbox_.broadcast(mine ? encode(*own) : std::vector<std::byte>{}, root,
-                                                  any ? rest : first, phase::preflight);
+            auto const bytes = mailbox_.broadcast(mine ? encode(*own) : std::vector<std::byte>{},
+                                                  root, any ? rest : first, phase::preflight);
             try {
                 auto next = decode_announcement(bytes);
                 if (next.kind == announcement_kind::failed && failed_rank < 0) {
@@ -92,8 +95,10 @@ class engine_group {
                     failure = next.reason;
                 }
                 check_plan(next, root);
-                if (any) append(all.merged, std::move(next));
-                else all.merged = std::move(next);
+                if (any)
+                    append(all.merged, std::move(next));
+                else
+                    all.merged = std::move(next);
             } catch (error const& e) {
                 if (!all.objection) all.objection = e.what();
             }
@@ -101,7 +106,8 @@ class engine_group {
         }
         if (failed_rank >= 0) {
             fail<refused_update>(
-                "trainer rank " + std::to_string(failed_rank) + " failed before it sent: " + failure,
+                "trainer rank " + std::to_string(failed_rank) +
+                    " failed before it sent: " + failure,
                 {.where = phase::preflight, .rank = communicator_.rank(), .suspect = failed_rank});
         }
         return all;
@@ -123,7 +129,8 @@ class engine_group {
             throw bad_input{"the sender settled " + std::to_string(flags.size()) + " tensors of " +
                             std::to_string(a.packed.size())};
         }
-        std::ranges::transform(flags, a.packed.begin(), [](std::byte b) { return static_cast<std::uint8_t>(b); });
+        std::ranges::transform(flags, a.packed.begin(),
+                               [](std::byte b) { return static_cast<std::uint8_t>(b); });
     }
 
     /// Counts the announcements of this group, on every rank alike.
@@ -131,7 +138,8 @@ class engine_group {
 
   private:
     static group_init checked(group_init init) {
-        if (init.trainers.empty()) throw bad_argument{"group '" + init.name + "': no rank is a trainer"};
+        if (init.trainers.empty())
+            throw bad_argument{"group '" + init.name + "': no rank is a trainer"};
         for (std::size_t i = 0; i < init.trainers.size(); ++i) {
             int const r = init.trainers[i];
             if (r < 0 || r >= init.size) {
@@ -148,19 +156,22 @@ class engine_group {
     static void check_plan(announcement const& a, int from) {
         if (a.kind == announcement_kind::failed) return;
         if (std::ranges::count(a.roots, from) != std::ssize(a.roots)) {
-            throw bad_input{"trainer rank " + std::to_string(from) + " announces tensors of another rank"};
+            throw bad_input{"trainer rank " + std::to_string(from) +
+                            " announces tensors of another rank"};
         }
         packing_plan const plan{planned_tensors(a), a.options};
         if (plan.digest() != a.plan_digest) {
-            throw bad_input{"this side plans the announced update differently: another version of the library?"};
+            throw bad_input{
+                "this side plans the announced update differently: another version of the library?"};
         }
     }
     static void append(announcement& all, announcement next) {
         if (next.version != all.version || next.target != all.target || next.epoch != all.epoch ||
             next.options != all.options) {
             throw bad_input{"the trainers of the group announce different updates: version " +
-                            to_string(all.version) + " of '" + to_string(all.target) + "' and version " +
-                            to_string(next.version) + " of '" + to_string(next.target) + "'"};
+                            to_string(all.version) + " of '" + to_string(all.target) +
+                            "' and version " + to_string(next.version) + " of '" +
+                            to_string(next.target) + "'"};
         }
         std::ranges::move(next.parameters, std::back_inserter(all.parameters));
         std::ranges::move(next.roots, std::back_inserter(all.roots));

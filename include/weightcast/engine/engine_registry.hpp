@@ -59,7 +59,8 @@ class engine_registry {
         if (factories_.contains(backend)) {
             throw bad_argument{"backend '" + std::string{backend} + "' is registered already"};
         }
-        factories_.emplace(backend, [made_by = std::move(make)]() mutable { return any_engine{made_by()}; });
+        factories_.emplace(backend,
+                           [made_by = std::move(make)]() mutable { return any_engine{made_by()}; });
         return *this;
     }
 
@@ -99,7 +100,8 @@ class engine_registry {
     }
     std::string unknown(std::string_view backend) const {
         std::string text = "unknown backend '" + std::string{backend} + "'; ";
-        if (factories_.empty()) return text + "none is registered: add the engines whose headers you include";
+        if (factories_.empty())
+            return text + "none is registered: add the engines whose headers you include";
         if (auto const like = nearest(backend)) text += "did you mean '" + *like + "'? ";
         text += "Registered: ";
         for (auto const& [name, _] : factories_) text += (text.ends_with(": ") ? "" : ", ") + name;

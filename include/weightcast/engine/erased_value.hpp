@@ -38,11 +38,14 @@ class erased_value {
     template <class T>
     T const& get(std::string const& what) const {
         if (auto const* value = get_if<T>()) return *value;
-        throw bad_argument{what + " takes " + detail::readable_name(typeid(T)) + ", got " + type_name()};
+        throw bad_argument{what + " takes " + detail::readable_name(typeid(T)) + ", got " +
+                           type_name()};
     }
     bool has_value() const noexcept { return value_ != nullptr; }
     /// The type of the value; "nothing" without one.
-    std::string type_name() const { return has_value() ? detail::readable_name(*type_) : "nothing"; }
+    std::string type_name() const {
+        return has_value() ? detail::readable_name(*type_) : "nothing";
+    }
 
   private:
     std::type_info const* type_ = &typeid(void);

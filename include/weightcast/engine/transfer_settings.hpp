@@ -16,10 +16,12 @@ namespace weightcast {
 
 /// Limits of one engine; each may be set per engine.
 struct transfer_limits {
-    std::chrono::milliseconds announcement{std::chrono::minutes{30}};  ///< waiting for the next update
-    std::chrono::milliseconds stall{std::chrono::seconds{20}};         ///< no byte moved
-    std::chrono::milliseconds update{std::chrono::seconds{300}};       ///< a whole update
-    std::uint64_t ring_bytes = std::uint64_t{4} << 30U;  ///< a receiver refuses plans whose ring is larger
+    std::chrono::milliseconds announcement{
+        std::chrono::minutes{30}};                                ///< waiting for the next update
+    std::chrono::milliseconds stall{std::chrono::seconds{20}};    ///< no byte moved
+    std::chrono::milliseconds update{std::chrono::seconds{300}};  ///< a whole update
+    std::uint64_t ring_bytes = std::uint64_t{4}
+                               << 30U;  ///< a receiver refuses plans whose ring is larger
 
     /// Limits of an operation that ends with the update that begins now. A sender that feeds several groups
     /// may be held up by a stuck one for its stall: receivers that share it wait twice as long.

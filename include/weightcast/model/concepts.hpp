@@ -56,7 +56,8 @@ concept has_tensor_release = requires(S& source, std::size_t index, typename R::
 /// Laws: the tensor of index i has the name, dtype and shape of parameters()[i] and lies at placement(i).
 /// Models: table_source, transformed_source; near-miss: a generator without metadata.
 template <class S, class R>
-concept WeightSource = DeviceRuntime<R> && has_parameters<S> && has_placements<S> && has_tensor_access<S, R>;
+concept WeightSource =
+    DeviceRuntime<R> && has_parameters<S> && has_placements<S> && has_tensor_access<S, R>;
 
 struct parameter;
 
@@ -65,9 +66,10 @@ concept has_outputs = requires(F& transform, parameter const& input) {
     { transform.outputs(input) } -> std::same_as<std::vector<parameter>>;
 };
 template <class F, class R>
-concept has_apply = requires(F& transform, parameter const& input, const_tensor_view<typename R::space> const& from,
-                             std::size_t k, tensor_view<typename R::space> const& to,
-                             typename R::stream_ref stream) { transform.apply(from, input, k, to, stream); };
+concept has_apply =
+    requires(F& transform, parameter const& input, const_tensor_view<typename R::space> const& from,
+             std::size_t k, tensor_view<typename R::space> const& to,
+             typename R::stream_ref stream) { transform.apply(from, input, k, to, stream); };
 
 /// What makes the tensors that are sent of those that a trainer holds: one becomes n.
 /// Semantics: `outputs(parameter)` declares them ahead, from metadata alone; `apply(input, parameter, k, output,
@@ -90,24 +92,25 @@ concept has_validation = requires(T& target, typename T::id_type const& id,
     { target.objection(id, parameters, count) } -> std::same_as<std::optional<std::string>>;
 };
 template <class T>
-concept has_destinations = requires(T& target, typename T::id_type const& id, std::string_view name) {
-    { target.destination(id, name) } -> WritableDeviceTensor;
-};
+concept has_destinations =
+    requires(T& target, typename T::id_type const& id, std::string_view name) {
+        { target.destination(id, name) } -> WritableDeviceTensor;
+    };
 template <class T>
-concept has_versions = requires(T& target, typename T::id_type const& id,
-                                typename T::version_type const& version) {
-    { target.publish(id, version) } noexcept;
-    { target.version(id) } -> std::convertible_to<typename T::version_type>;
-};
+concept has_versions =
+    requires(T& target, typename T::id_type const& id, typename T::version_type const& version) {
+        { target.publish(id, version) } noexcept;
+        { target.version(id) } -> std::convertible_to<typename T::version_type>;
+    };
 
 /// A target that keeps the metadata of each id's last update; used where a target has it.
 /// Semantics: `forget` drops it on all ids, as a new group does.
 template <class T>
-concept has_remembered_metadata =
-    requires(T& target, typename T::id_type const& id, std::vector<typename T::parameter_type> parameters) {
-        target.remember(id, std::move(parameters));
-        { target.forget() } noexcept;
-    };
+concept has_remembered_metadata = requires(T& target, typename T::id_type const& id,
+                                           std::vector<typename T::parameter_type> parameters) {
+    target.remember(id, std::move(parameters));
+    { target.forget() } noexcept;
+};
 /// A target that can name the parameters which an update does not bring; used where a target has it.
 template <class T>
 concept has_coverage = requires(T const& target, typename T::id_type const& id,
@@ -128,8 +131,9 @@ concept WeightTarget = has_target_space<T> && has_update_scope<T> && has_validat
 template <class S, class R>
 consteval bool explain_weight_source() {
     static_assert(DeviceRuntime<R>, "WeightSource: R is no DeviceRuntime");
-    static_assert(has_parameters<S>,
-                  "WeightSource: the source needs parameters(), a random access range of {name, type, shape}");
+    static_assert(
+        has_parameters<S>,
+        "WeightSource: the source needs parameters(), a random access range of {name, type, shape}");
     static_assert(has_placements<S>,
                   "WeightSource: the source needs placement(index), returning tensor_placement");
     static_assert(has_tensor_access<S, R>,
@@ -141,24 +145,30 @@ consteval bool explain_weight_source() {
 template <class F, class R>
 consteval bool explain_weight_transform() {
     static_assert(DeviceRuntime<R>, "WeightTransform: R is no DeviceRuntime");
-    static_assert(has_outputs<F>,
-                  "WeightTransform: the transform needs outputs(parameter), returning std::vector<parameter>");
-    static_assert(has_apply<F, R>,
-                  "WeightTransform: the transform needs apply(input, parameter, k, output, stream)");
+    static_assert(
+        has_outputs<F>,
+        "WeightTransform: the transform needs outputs(parameter), returning std::vector<parameter>");
+    static_assert(
+        has_apply<F, R>,
+        "WeightTransform: the transform needs apply(input, parameter, k, output, stream)");
     return WeightTransform<F, R>;
 }
 
 /// Says in full sentences why T is no WeightTarget; true when it is one.
 template <class T>
 consteval bool explain_weight_target() {
-    static_assert(has_target_space<T>, "WeightTarget: the target needs `using space`, a memory space");
-    static_assert(has_update_scope<T>,
-                  "WeightTarget: the target needs begin_update(id), noexcept mark_writing(id) and noexcept "
-                  "roll_back(id)");
-    static_assert(has_validation<T>,
-                  "WeightTarget: the target needs objection(id, parameters, count), an optional sentence");
-    static_assert(has_destinations<T>,
-                  "WeightTarget: the target needs destination(id, name), a tensor that may be written");
+    static_assert(has_target_space<T>,
+                  "WeightTarget: the target needs `using space`, a memory space");
+    static_assert(
+        has_update_scope<T>,
+        "WeightTarget: the target needs begin_update(id), noexcept mark_writing(id) and noexcept "
+        "roll_back(id)");
+    static_assert(
+        has_validation<T>,
+        "WeightTarget: the target needs objection(id, parameters, count), an optional sentence");
+    static_assert(
+        has_destinations<T>,
+        "WeightTarget: the target needs destination(id, name), a tensor that may be written");
     static_assert(has_versions<T>,
                   "WeightTarget: the target needs noexcept publish(id, version), and version(id)");
     return WeightTarget<T>;

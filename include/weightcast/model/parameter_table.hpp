@@ -33,7 +33,8 @@ class parameter_table {
         requires std::same_as<space_of<T>, Space>
     void add(std::string_view name, T&& tensor) {
         if (name.empty()) throw bad_argument{"a parameter needs a name"};
-        auto const [place, added] = tensors_.try_emplace(std::string{name}, writable_view_of(tensor));
+        auto const [place, added] =
+            tensors_.try_emplace(std::string{name}, writable_view_of(tensor));
         if (!added) throw bad_argument{"parameter '" + place->first + "' is in the table already"};
     }
 
@@ -79,7 +80,8 @@ class parameter_table {
     }
 
   private:
-    static std::string list_unknown(std::vector<std::string_view> const& unknown, std::size_t count) {
+    static std::string list_unknown(std::vector<std::string_view> const& unknown,
+                                    std::size_t count) {
         std::string text = std::to_string(unknown.size()) + " of " + std::to_string(count) +
                            " announced names are unknown here:";
         for (std::size_t i = 0; i < unknown.size() && i < 3; ++i) {

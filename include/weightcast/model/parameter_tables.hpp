@@ -70,7 +70,8 @@ class parameter_tables {
     }
     tensor_view<Space> destination(target_id const& id, std::string_view name) {
         auto const* found = state(id).table.find(name);
-        if (found == nullptr) throw bad_argument{"parameter '" + std::string{name} + "' is not here"};
+        if (found == nullptr)
+            throw bad_argument{"parameter '" + std::string{name} + "' is not here"};
         return *found;
     }
     void mark_writing(target_id const& id) noexcept {
@@ -107,7 +108,8 @@ class parameter_tables {
     }
     target_state& state(target_id const& id) {
         auto const found = states_.find(id);
-        if (found == states_.end()) throw bad_argument{"target '" + to_string(id) + "' is not here"};
+        if (found == states_.end())
+            throw bad_argument{"target '" + to_string(id) + "' is not here"};
         return found->second;
     }
     target_state const& state(target_id const& id) const {

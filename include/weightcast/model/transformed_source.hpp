@@ -29,7 +29,8 @@ class transformed_source {
   public:
     using space = typename R::space;
 
-    transformed_source(Inner inner, F transform) : inner_{std::move(inner)}, transform_{std::move(transform)} {
+    transformed_source(Inner inner, F transform)
+        : inner_{std::move(inner)}, transform_{std::move(transform)} {
         auto const inputs = inner_.parameters();
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             auto made = transform_.outputs(inputs[i]);
@@ -47,15 +48,17 @@ class transformed_source {
     }
 
     /// @throws whatever the transform throws; nothing was sent of this tensor
-    source_tensor<const_tensor_view<space>> tensor(std::size_t index, typename R::stream_ref stream) {
-        auto const [input_index, k] = origins_[index];
-        auto const input = inner_.tensor(input_index, stream);
+    source_tensor<const_tensor_view<space>> tensor(std::size_t index,
+                                                   typename R::stream_ref stream) {
+        auto const input = origins_[index].input;
+        auto const given = inner_.tensor(input, stream);
+        inner_release const release{inner_, input, stream};
         auto const& made = parameters_[index];
-        auto const from = view_of(input.tensor);
-        device_buffer<R> memory{static_cast<std::size_t>(made.bytes()), from.where(), stream};
+        auto const from = view_of(given.tensor);
+        auto const where = from.where().is_resolved() ? from.where() : R::locate(from.data());
+        device_buffer<R> memory{static_cast<std::size_t>(made.bytes()), where, stream};
         tensor_view<space> const to = memory.view(made.type, made.shape);
-        transform_.apply(from, inner_.parameters()[input_index], k, to, stream);
-        if constexpr (has_tensor_release<Inner, R>) inner_.release(input_index, stream);
+        transform_.apply(from, inner_.parameters()[input], origins_[index].output, to, stream);
         buffers_.insert_or_assign(index, std::move(memory));
         return {made.name, to};
     }
@@ -67,6 +70,15 @@ class transformed_source {
     }
 
   private:
+    // An inner tensor made for the moment goes behind the transform that reads it, also when that fails.
+    struct inner_release {
+        Inner& inner;
+        std::size_t index;
+        typename R::stream_ref stream;
+        ~inner_release() {
+            if constexpr (has_tensor_release<Inner, R>) inner.release(index, stream);
+        }
+    };
     struct origin {
         std::size_t input;
         std::size_t output;

@@ -34,12 +34,13 @@ struct announcement {
     weight_version version{};
     packing_options options{};
     bool verify = false;  ///< digests are compared at the vote
-    bool shared = false;  ///< the sender feeds several groups: it settles what is packed for all of them
+    bool shared =
+        false;  ///< the sender feeds several groups: it settles what is packed for all of them
     std::vector<parameter> parameters{};
-    std::vector<int> roots{};             ///< a rank a parameter
-    std::vector<std::uint8_t> packed{};   ///< 1: has to be packed, whatever its size
-    std::uint64_t plan_digest = 0;        ///< of the plan over all this
-    std::string reason{};                 ///< kind failed: why
+    std::vector<int> roots{};            ///< a rank a parameter
+    std::vector<std::uint8_t> packed{};  ///< 1: has to be packed, whatever its size
+    std::uint64_t plan_digest = 0;       ///< of the plan over all this
+    std::string reason{};                ///< kind failed: why
     friend bool operator==(announcement const&, announcement const&) = default;
 };
 

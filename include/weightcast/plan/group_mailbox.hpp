@@ -48,13 +48,14 @@ class group_mailbox {
     /// The root's message on every rank: its length first, checked against the limit, then its body.
     /// @throws bad_input  for a length over 256 MiB: nothing is allocated for it
     /// Cost: two broadcasts.
-    std::vector<std::byte> broadcast(std::span<std::byte const> message, int root, op_limits const& limits,
-                                     phase where) {
+    std::vector<std::byte> broadcast(std::span<std::byte const> message, int root,
+                                     op_limits const& limits, phase where) {
         std::array<std::uint64_t, 1> length{message.size()};
-        exchange(std::as_writable_bytes(std::span{length}), root, {{where, "message length"}, limits});
+        exchange(std::as_writable_bytes(std::span{length}), root,
+                 {{where, "message length"}, limits});
         if (length[0] > message_limit) {
-            throw bad_input{"a message of " + std::to_string(length[0]) + " bytes is over the limit of " +
-                            std::to_string(message_limit)};
+            throw bad_input{"a message of " + std::to_string(length[0]) +
+                            " bytes is over the limit of " + std::to_string(message_limit)};
         }
         std::vector<std::byte> body(length[0]);
         if (communicator_.rank() == root) std::copy(message.begin(), message.end(), body.begin());
@@ -64,15 +65,16 @@ class group_mailbox {
 
     /// Asks all ranks; the lowest rank that objects sends its reason. Nothing: all agree.
     /// Cost: one all-reduce of 8 bytes; with an objection, one message more.
-    std::optional<refusal> agree(std::optional<std::string> const& objection, op_limits const& limits,
-                                 phase where) {
+    std::optional<refusal> agree(std::optional<std::string> const& objection,
+                                 op_limits const& limits, phase where) {
         std::array<std::int64_t, 1> lowest{objection ? communicator_.rank() : communicator_.size()};
         reduce(std::as_writable_bytes(std::span{lowest}), dtype::int64, reduction::min,
                {{where, "agreement"}, limits});
         int const who = static_cast<int>(lowest[0]);
         if (who >= communicator_.size()) return std::nullopt;
         auto const mine = objection.value_or(std::string{});
-        auto const text = broadcast(std::as_bytes(std::span{mine.data(), mine.size()}), who, limits, where);
+        auto const text =
+            broadcast(std::as_bytes(std::span{mine.data(), mine.size()}), who, limits, where);
         return refusal{who, std::string(reinterpret_cast<char const*>(text.data()), text.size())};
     }
 
@@ -115,7 +117,8 @@ class group_mailbox {
             if (!communicator_.where().is_accelerator() || bytes.empty()) return;
             auto const stream = communicator_.core().collective_stream();
             device_.emplace(bytes.size(), communicator_.where(), stream);
-            runtime::copy(device_->data(), communicator_.where(), host_->data(), cpu_device, host_->size(), stream);
+            runtime::copy(device_->data(), communicator_.where(), host_->data(), cpu_device,
+                          host_->size(), stream);
         }
         staging(staging const&) = delete;
         ~staging() {

@@ -32,23 +32,24 @@ concept has_device_selection = requires(int index) {
     R::set_current_device(index);
 };
 template <class R>
-concept has_streams = std::copyable<typename R::stream_ref> &&
-                      requires(device d, typename R::stream_ref stream) {
-                          { R::create_stream(d) } -> std::same_as<typename R::stream_ref>;
-                          { R::destroy_stream(stream) } noexcept;
-                          { R::device_of(stream) } -> std::same_as<device>;
-                          { R::query(stream) } -> std::same_as<bool>;
-                      };
+concept has_streams =
+    std::copyable<typename R::stream_ref> && requires(device d, typename R::stream_ref stream) {
+        { R::create_stream(d) } -> std::same_as<typename R::stream_ref>;
+        { R::destroy_stream(stream) } noexcept;
+        { R::device_of(stream) } -> std::same_as<device>;
+        { R::query(stream) } -> std::same_as<bool>;
+    };
 template <class R>
-concept has_events = std::copyable<typename R::event_ref> &&
-                     requires(typename R::stream_ref stream, typename R::event_ref event, deadline until) {
-                         { R::create_event() } -> std::same_as<typename R::event_ref>;
-                         { R::destroy_event(event) } noexcept;
-                         R::record(event, stream);
-                         R::stream_wait(stream, event);
-                         { R::query(event) } -> std::same_as<bool>;
-                         { R::wait(event, until) } -> std::same_as<bool>;
-                     };
+concept has_events =
+    std::copyable<typename R::event_ref> &&
+    requires(typename R::stream_ref stream, typename R::event_ref event, deadline until) {
+        { R::create_event() } -> std::same_as<typename R::event_ref>;
+        { R::destroy_event(event) } noexcept;
+        R::record(event, stream);
+        R::stream_wait(stream, event);
+        { R::query(event) } -> std::same_as<bool>;
+        { R::wait(event, until) } -> std::same_as<bool>;
+    };
 template <class R>
 concept has_stream_ordered_memory =
     requires(std::size_t bytes, device d, void* data, typename R::stream_ref stream) {
@@ -57,10 +58,9 @@ concept has_stream_ordered_memory =
         { R::memory(d) } -> std::same_as<memory_counters>;
     };
 template <class R>
-concept has_copies = requires(void* to, void const* from, device d, std::size_t bytes,
-                              typename R::stream_ref stream) {
-    R::copy(to, d, from, d, bytes, stream);
-};
+concept has_copies =
+    requires(void* to, void const* from, device d, std::size_t bytes,
+             typename R::stream_ref stream) { R::copy(to, d, from, d, bytes, stream); };
 template <class R>
 concept has_device_wait = requires(int index, deadline until, typename R::stream_ref stream) {
     { R::wait_device(index, until) } -> std::same_as<bool>;
@@ -90,22 +90,27 @@ template <class R>
 consteval bool explain_device_runtime() {
     static_assert(has_runtime_space<R>,
                   "DeviceRuntime: the runtime needs `using space` and a constant `kind`");
-    static_assert(has_device_selection<R>,
-                  "DeviceRuntime: the runtime needs device_count(), current_device(), set_current_device(int)");
+    static_assert(
+        has_device_selection<R>,
+        "DeviceRuntime: the runtime needs device_count(), current_device(), set_current_device(int)");
     static_assert(has_streams<R>,
                   "DeviceRuntime: the runtime needs stream_ref, create_stream(device), noexcept "
                   "destroy_stream(stream), device_of(stream), query(stream)");
-    static_assert(has_events<R>,
-                  "DeviceRuntime: the runtime needs event_ref, create_event(), noexcept destroy_event(event), "
-                  "record(event, stream), stream_wait(stream, event), query(event), wait(event, deadline)");
+    static_assert(
+        has_events<R>,
+        "DeviceRuntime: the runtime needs event_ref, create_event(), noexcept destroy_event(event), "
+        "record(event, stream), stream_wait(stream, event), query(event), wait(event, deadline)");
     static_assert(has_stream_ordered_memory<R>,
                   "DeviceRuntime: the runtime needs allocate(bytes, device, stream), noexcept "
                   "deallocate(pointer, stream), memory(device)");
-    static_assert(has_copies<R>,
-                  "DeviceRuntime: the runtime needs copy(to, to_device, from, from_device, bytes, stream)");
-    static_assert(has_device_wait<R>,
-                  "DeviceRuntime: the runtime needs wait_device(index, deadline) and mark_communicator_stream(stream)");
-    static_assert(has_pointer_lookup<R>, "DeviceRuntime: the runtime needs locate(pointer), returning device");
+    static_assert(
+        has_copies<R>,
+        "DeviceRuntime: the runtime needs copy(to, to_device, from, from_device, bytes, stream)");
+    static_assert(
+        has_device_wait<R>,
+        "DeviceRuntime: the runtime needs wait_device(index, deadline) and mark_communicator_stream(stream)");
+    static_assert(has_pointer_lookup<R>,
+                  "DeviceRuntime: the runtime needs locate(pointer), returning device");
     return DeviceRuntime<R>;
 }
 

@@ -47,9 +47,10 @@ class [[nodiscard]] device_buffer {
     view_type view(dtype type, extents const& shape) const {
         auto const needed = checked_multiply(element_count(shape), item_size(type));
         if (needed > bytes_) {
-            throw bad_argument{"device_buffer::view: a tensor of shape " + to_string(shape) + " and dtype " +
-                               std::string{to_string(type)} + " needs " + std::to_string(needed) +
-                               " bytes, the buffer has " + std::to_string(bytes_)};
+            throw bad_argument{"device_buffer::view: a tensor of shape " + to_string(shape) +
+                               " and dtype " + std::string{to_string(type)} + " needs " +
+                               std::to_string(needed) + " bytes, the buffer has " +
+                               std::to_string(bytes_)};
         }
         return {data_, type, shape, where_};
     }

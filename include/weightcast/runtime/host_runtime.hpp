@@ -90,16 +90,19 @@ struct host_runtime {
     /// and never destroyed, so that what it owns it must free itself when it runs.
     template <class F>
     static void enqueue(stream_ref stream, F operation) {
-        static_assert(std::is_trivially_copyable_v<F>,
-                      "host_runtime::enqueue: the operation is kept as bytes, so it must be trivially "
-                      "copyable: capture pointers and values, no owners");
-        static_assert(sizeof(F) <= detail::host_operation_capacity,
-                      "host_runtime::enqueue: the operation is larger than the 320 bytes of a queue's node");
+        static_assert(
+            std::is_trivially_copyable_v<F>,
+            "host_runtime::enqueue: the operation is kept as bytes, so it must be trivially "
+            "copyable: capture pointers and values, no owners");
+        static_assert(
+            sizeof(F) <= detail::host_operation_capacity,
+            "host_runtime::enqueue: the operation is larger than the 320 bytes of a queue's node");
         static_assert(alignof(F) <= alignof(std::max_align_t),
                       "host_runtime::enqueue: the operation is over-aligned");
-        static_assert(std::is_nothrow_invocable_v<F&>,
-                      "host_runtime::enqueue: the operation runs on a stream's thread where no one catches: "
-                      "it must be callable without arguments and noexcept");
+        static_assert(
+            std::is_nothrow_invocable_v<F&>,
+            "host_runtime::enqueue: the operation runs on a stream's thread where no one catches: "
+            "it must be callable without arguments and noexcept");
         use(stream).stream->push(stream.use_.generation, operation);
     }
     /// This stream belongs to a communicator: `wait_device` leaves it out.
@@ -115,8 +118,9 @@ struct host_runtime {
     }
     /// Harmless while streams have yet to reach or to wait for its last record.
     static void destroy_event(event_ref event) noexcept {
-        detail::unless_forked(
-            "destroy_event", [&] { use(event).state->destroy_event(*event.event_, event.generation_); });
+        detail::unless_forked("destroy_event", [&] {
+            use(event).state->destroy_event(*event.event_, event.generation_);
+        });
     }
     /// The event stands for what the stream holds now; an earlier record is forgotten.
     static void record(event_ref event, stream_ref stream) {

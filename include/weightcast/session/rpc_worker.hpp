@@ -52,7 +52,8 @@ struct rpc_status {
 /// A request that fails in an open update rolls it back and closes it: then only `start` goes on. An open update
 /// without requests is rolled back at its deadline.
 template <AnyTransferEngine E>
-    requires std::copyable<typename E::target_type> && std::equality_comparable<typename E::target_type> &&
+    requires std::copyable<typename E::target_type> &&
+             std::equality_comparable<typename E::target_type> &&
              std::copy_constructible<typename E::update_type>
 class rpc_worker {
   public:
@@ -62,7 +63,8 @@ class rpc_worker {
     using update_type = typename E::update_type;
     using status_type = rpc_status<target_type>;
 
-    explicit rpc_worker(E engine, rpc_settings settings = {}) : worker_{std::move(engine)}, settings_{settings} {
+    explicit rpc_worker(E engine, rpc_settings settings = {})
+        : worker_{std::move(engine)}, settings_{settings} {
         watcher_ = std::jthread{[this](std::stop_token const& stop) { watch(stop); }};
     }
     rpc_worker(rpc_worker const&) = delete;
@@ -90,7 +92,9 @@ class rpc_worker {
         }
         update_.emplace(worker_.start(target));
         received_.reset();
-        note([&](status_type& s) { s = {.running = {}, .open = true, .target = target, .failure = {}, .last = s.last}; });
+        note([&](status_type& s) {
+            s = {.running = {}, .open = true, .target = target, .failure = {}, .last = s.last};
+        });
     }
 
     /// Takes one update's payload.
@@ -298,14 +302,16 @@ class rpc_worker {
             auto const seen = touched_;
             auto const due = deadline::at(seen + settings_.open_update);
             auto const touched = [&] { return !idle() || touched_ != seen; };
-            if (!changed_.wait_until(lock, stop, due.point(), touched) && due.expired()) expire(lock);
+            if (!changed_.wait_until(lock, stop, due.point(), touched) && due.expired())
+                expire(lock);
         }
     }
     void expire(std::unique_lock<std::mutex>& lock) {
         running_ = expiry;
         lock.unlock();
         try {
-            close_and_tell("no request came within " + std::to_string(settings_.open_update.count()) + " ms");
+            close_and_tell("no request came within " +
+                           std::to_string(settings_.open_update.count()) + " ms");
         } catch (...) {  // out of memory for the words: it is rolled back all the same
         }
         lock.lock();

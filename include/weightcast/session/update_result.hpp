@@ -70,7 +70,8 @@ struct update_report {
     std::size_t tensors = 0;
     std::uint64_t bytes = 0;
     phase_seconds seconds{};
-    std::vector<std::string> not_covered{};  ///< parameters of the target that the update did not bring
+    std::vector<std::string>
+        not_covered{};  ///< parameters of the target that the update did not bring
 };
 
 /// How an update ended on one rank, trainers included, as far as the sender knows.

@@ -40,7 +40,9 @@ class weight_sender {
     using init_type = typename E::init_type;
 
     explicit weight_sender(E engine) : engine_{std::move(engine)} {}
-    weight_sender(E engine, init_type const& init) : engine_{std::move(engine)} { engine_.init(init); }
+    weight_sender(E engine, init_type const& init) : engine_{std::move(engine)} {
+        engine_.init(init);
+    }
 
     /// Joins groups. @throws what the engine's init throws
     void init(init_type const& init) { engine_.init(init); }
@@ -55,7 +57,8 @@ class weight_sender {
         result.target = options.target;
         result.version = {next_version_++, options.label};
         add_groups(result);
-        step(result, phase::preflight, [&] { engine_.announce(source, result.version, options.target); });
+        step(result, phase::preflight,
+             [&] { engine_.announce(source, result.version, options.target); });
         step(result, phase::payload, [&] { engine_.send(source); });
         step(result, phase::vote, [&] { engine_.vote(); });
         add_totals(result, source);
@@ -116,13 +119,18 @@ class weight_sender {
         bool const moved = result.tensors != 0;
         bool ok = true;
         for (auto& one : result.groups) {
-            if (one.failure) explain(one);
-            else std::ranges::fill(one.ranks, moved ? rank_status::updated : rank_status::unchanged);
+            if (one.failure)
+                explain(one);
+            else
+                std::ranges::fill(one.ranks, moved ? rank_status::updated : rank_status::unchanged);
             ok = ok && one.ok();
         }
-        if (!ok) result.status = update_status::failed;
-        else if (!moved && !options.allow_empty) result.status = update_status::nothing_updated;
-        else result.status = update_status::updated;
+        if (!ok)
+            result.status = update_status::failed;
+        else if (!moved && !options.allow_empty)
+            result.status = update_status::nothing_updated;
+        else
+            result.status = update_status::updated;
     }
     static void explain(group_result& one) {
         try {
@@ -143,8 +151,10 @@ class weight_sender {
     static void mark(group_result& one, int suspect, rank_status its) {
         bool const voted_down = one.where == phase::vote && its == rank_status::refused;
         auto all = rank_status::unknown;
-        if (one.where == phase::preflight) all = rank_status::unchanged;
-        else if (one.where == phase::payload || voted_down) all = rank_status::rolled_back;
+        if (one.where == phase::preflight)
+            all = rank_status::unchanged;
+        else if (one.where == phase::payload || voted_down)
+            all = rank_status::rolled_back;
         std::ranges::fill(one.ranks, all);
         if (suspect < 0 || static_cast<std::size_t>(suspect) >= one.ranks.size()) return;
         one.ranks[static_cast<std::size_t>(suspect)] = its;

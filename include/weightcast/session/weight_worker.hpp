@@ -52,13 +52,15 @@ class [[nodiscard]] weight_update {
     template <class U>
         requires(!has_receive<E, U>)
     void receive(U const&) & {
-        static_assert(!std::same_as<U, U>,
-                      "receive: the engine does not take this type of update; it takes E::update_type");
+        static_assert(
+            !std::same_as<U, U>,
+            "receive: the engine does not take this type of update; it takes E::update_type");
     }
     template <class U>
     void receive(U const&) && {
-        static_assert(!std::same_as<U, U>,
-                      "receive on a temporary update, which would be rolled back at once: name the update first");
+        static_assert(
+            !std::same_as<U, U>,
+            "receive on a temporary update, which would be rolled back at once: name the update first");
     }
 
     template <class Never = void>
@@ -91,10 +93,12 @@ class [[nodiscard]] weight_update {
 
     void require_usable(char const* request) const {
         if (worker_ == nullptr) {
-            throw lifecycle_error{std::string{request} + ": this update is finished or rolled back already"};
+            throw lifecycle_error{std::string{request} +
+                                  ": this update is finished or rolled back already"};
         }
         if (broken_) {
-            throw lifecycle_error{std::string{request} + ": an earlier receive failed; only rollback is left"};
+            throw lifecycle_error{std::string{request} +
+                                  ": an earlier receive failed; only rollback is left"};
         }
     }
     // All that may throw comes before or in the vote: after it, every rank publishes.
@@ -117,7 +121,8 @@ class [[nodiscard]] weight_update {
     }
     update_report described() const {
         update_report report;
-        if constexpr (std::convertible_to<typename E::target_type, target_id>) report.target = target_;
+        if constexpr (std::convertible_to<typename E::target_type, target_id>)
+            report.target = target_;
         if constexpr (has_report<E, update_report>) {
             std::as_const(worker_->engine_).describe(report);
         } else {
@@ -151,7 +156,9 @@ class weight_worker {
     using target_type = typename E::target_type;
 
     explicit weight_worker(E engine) : engine_{std::move(engine)} {}
-    weight_worker(E engine, init_type const& init) : engine_{std::move(engine)} { engine_.init(init); }
+    weight_worker(E engine, init_type const& init) : engine_{std::move(engine)} {
+        engine_.init(init);
+    }
     weight_worker(weight_worker const&) = delete;
     weight_worker& operator=(weight_worker const&) = delete;
 
@@ -173,13 +180,15 @@ class weight_worker {
     }
     template <class Never = void>
     weight_update<E> start(target_type const& = {}) && {
-        static_assert(!std::same_as<Never, Never>,
-                      "start() on a temporary worker, which its update would outlive: name the worker first");
+        static_assert(
+            !std::same_as<Never, Never>,
+            "start() on a temporary worker, which its update would outlive: name the worker first");
     }
     template <std::same_as<bool> Flag>
     weight_update<E> start(Flag) & {
-        static_assert(!std::same_as<Flag, Flag>,
-                      "start takes a target, not a format flag: engines own their lifecycle and their format");
+        static_assert(
+            !std::same_as<Flag, Flag>,
+            "start takes a target, not a format flag: engines own their lifecycle and their format");
     }
     template <class U>
     void receive(U const&) {

@@ -20,9 +20,8 @@ using runtime = host_runtime;
 int main(int argc, char** argv) {
     bool const control = argc > 1 && std::string_view{argv[1]} == "control";
     std::uint64_t const seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
-    runtime::configure({.poison_freed = true,
-                        .max_delay = std::chrono::microseconds{500},
-                        .delay_seed = seed});
+    runtime::configure(
+        {.poison_freed = true, .max_delay = std::chrono::microseconds{500}, .delay_seed = seed});
     device const where{device_kind::host, 0};
     std::size_t volatile const size = 4096;
     std::size_t const bytes = size;
@@ -32,9 +31,8 @@ int main(int argc, char** argv) {
     void* const memory = runtime::allocate(bytes, where, stream);
     runtime::enqueue(stream, [memory, bytes]() noexcept { std::memset(memory, 1, bytes); });
     if (!control) runtime::deallocate(memory, stream);
-    runtime::enqueue(stream, [to = target.data(), memory, bytes]() noexcept {
-        std::memcpy(to, memory, bytes);
-    });
+    runtime::enqueue(
+        stream, [to = target.data(), memory, bytes]() noexcept { std::memcpy(to, memory, bytes); });
     if (control) runtime::deallocate(memory, stream);
     bool const done = runtime::wait(stream, deadline::after(std::chrono::seconds{20}));
 

@@ -35,7 +35,9 @@ int told(char* sentence, std::size_t size, Body body) noexcept {
 extern "C" {
 
 /// The address of the state that this library uses.
-[[gnu::visibility("default")]] void const* shared_state() { return &weightcast::detail::shared_host_state(); }
+[[gnu::visibility("default")]] void const* shared_state() {
+    return &weightcast::detail::shared_host_state();
+}
 
 /// A new stream of host:1 and an event recorded on it, after an operation that writes 7 to the word.
 [[gnu::visibility("default")]] void shared_begin(std::uint32_t* word, void** stream, void** event) {
@@ -49,8 +51,8 @@ extern "C" {
 }
 
 /// Waits for another library's event, uses its stream, and ends both. 0: done, else what was thrown.
-[[gnu::visibility("default")]] int shared_end(std::uint32_t* word, void* stream, void* event, char* sentence,
-                                              std::size_t size) {
+[[gnu::visibility("default")]] int shared_end(std::uint32_t* word, void* stream, void* event,
+                                              char* sentence, std::size_t size) {
     using namespace shared_calls;
     return told(sentence, size, [&] {
         auto const s = host_runtime::stream_ref::from_native_handle(stream);

@@ -16,7 +16,8 @@ bool settle(C& communicator) noexcept {
     auto const until = deadline::after(communicator.grace());
     auto& core = communicator.core();
     try {
-        for (auto const stream : {core.copy_stream(), core.collective_stream(), core.unpack_stream()}) {
+        for (auto const stream :
+             {core.copy_stream(), core.collective_stream(), core.unpack_stream()}) {
             event<runtime> const done{stream};
             if (!done.wait(until)) return false;
         }

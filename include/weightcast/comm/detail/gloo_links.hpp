@@ -25,7 +25,13 @@
 namespace weightcast::detail {
 
 /// What Gloo keeps apart on one pair of ranks: one number a use, never shared by two threads.
-enum class gloo_slot : std::uint64_t { header = 1, accepted = 2, proceed = 3, data = 4 };
+enum class gloo_slot : std::uint64_t {
+    header = 1,
+    accepted = 2,
+    proceed = 3,
+    arrived = 4,
+    data = 5
+};
 
 /// A full mesh of `contexts` connections a pair. Of the stream's thread while operations run.
 class gloo_links {
@@ -87,11 +93,11 @@ class gloo_links {
         std::array<std::byte, 4> word{};
         std::unique_ptr<buffer> header_out{};
         std::unique_ptr<buffer> header_in{};
-        std::array<std::unique_ptr<buffer>, 2> word_out{};
-        std::array<std::unique_ptr<buffer>, 2> word_in{};
+        std::array<std::unique_ptr<buffer>, 3> word_out{};
+        std::array<std::unique_ptr<buffer>, 3> word_in{};
     };
-    static std::size_t index(gloo_slot kind) noexcept {
-        return kind == gloo_slot::accepted ? 0 : 1;
+    static std::size_t index(gloo_slot word) noexcept {
+        return static_cast<std::size_t>(word) - static_cast<std::size_t>(gloo_slot::accepted);
     }
     peer_buffers& peer(int rank) {
         auto& one = peers_[static_cast<std::size_t>(rank)];

@@ -42,8 +42,9 @@ class gloo_transfer {
           table_{static_cast<std::size_t>(settings.in_flight) *
                  static_cast<std::size_t>(links.contexts())} {}
 
-    /// All ranks agree through a tree; the bytes follow from the root, or along a chain, while they do.
-    /// Cost: 2 ceil(log2 W) short messages; n bytes sent by each rank but the last, by the root twice for two
+    /// All ranks agree through a tree; the bytes follow from the root, or along a chain, while they do. The
+    /// root's operation is over when every rank has them.
+    /// Cost: 3 ceil(log2 W) short messages in a row; n bytes sent by each rank but the last, by the root twice for two
     void broadcast(operation_header const& header, std::span<transfer_range const> ranges) {
         auto const& tree = tree_from(header.root);
         auto const& pipeline = pipeline_from(header.root);
@@ -58,7 +59,10 @@ class gloo_transfer {
         piece_window window{links_, watch_, table_, settings_, pipeline, ranges};
         if (header.eager == 0) window.start();
         agree(tree);
-        if (header.eager == 0) return window.finish();
+        if (header.eager == 0) {
+            window.finish();
+            return confirm(tree);
+        }
         if (!is_root) scatter(payload_of(links_.incoming()), ranges);
         watch_.add_bytes(header.bytes);
     }
@@ -72,7 +76,10 @@ class gloo_transfer {
         if (header.eager == 0) window.start();
         await_word(header.peer, gloo_slot::accepted);
         finish_header(header.peer);
-        if (header.eager == 0) return window.finish();
+        if (header.eager == 0) {
+            window.finish();
+            return await_word(header.peer, gloo_slot::arrived);
+        }
         watch_.add_bytes(header.bytes);
     }
     void receive(operation_header const& header, std::span<transfer_range const> ranges) {
@@ -81,7 +88,10 @@ class gloo_transfer {
         piece_window window{links_, watch_, table_, settings_, way, ranges};
         if (header.eager == 0) window.start();
         post_word(header.root, gloo_slot::accepted);
-        if (header.eager == 0) return window.finish();
+        if (header.eager == 0) {
+            window.finish();
+            return post_word(header.root, gloo_slot::arrived);
+        }
         scatter(payload_of(links_.incoming()), ranges);
         watch_.add_bytes(header.bytes);
     }
@@ -111,7 +121,10 @@ class gloo_transfer {
                       ranges);  // the result: goes down as a header, with it when it is short
         for (int const child : tree.targets) post_header(child, header);
         for (int const child : tree.targets) finish_header(child);
-        if (header.eager == 0) return run_window(pipeline_from(0), ranges);
+        if (header.eager == 0) {
+            run_window(pipeline_from(0), ranges);
+            return confirm(tree);
+        }
         watch_.add_bytes(header.bytes);
     }
 
@@ -156,6 +169,12 @@ class gloo_transfer {
         if (size_ <= 2) return;
         if (tree.source >= 0) await_word(tree.source, gloo_slot::proceed);
         for (int const child : tree.targets) post_word(child, gloo_slot::proceed);
+    }
+
+    /// Returns once every rank below has all bytes: what a socket took is not what a peer has.
+    void confirm(route const& tree) {
+        for (int const child : tree.targets) await_word(child, gloo_slot::arrived);
+        if (tree.source >= 0) post_word(tree.source, gloo_slot::arrived);
     }
 
     // --- moving ---

@@ -24,7 +24,8 @@ class chunk_ring {
     using destination = tensor_view<typename runtime::space>;
 
   public:
-    chunk_ring(alignment_scope<C>& scope, std::size_t capacity) : scope_{scope}, capacity_{capacity} {}
+    chunk_ring(alignment_scope<C>& scope, std::size_t capacity)
+        : scope_{scope}, capacity_{capacity} {}
 
     bool full() const noexcept { return under_way_.size() == capacity_; }
 

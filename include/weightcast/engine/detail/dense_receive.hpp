@@ -35,8 +35,9 @@ class dense_receiver {
 
   public:
     /// All but the communicator stay as they are while the receiver lives.
-    dense_receiver(C& communicator, announcement const& agreed, std::vector<destination>& destinations,
-                   op_limits const& limits, Progress& progress)
+    dense_receiver(C& communicator, announcement const& agreed,
+                   std::vector<destination>& destinations, op_limits const& limits,
+                   Progress& progress)
         : communicator_{communicator},
           agreed_{agreed},
           destinations_{destinations},
@@ -45,8 +46,9 @@ class dense_receiver {
           tensors_{planned_tensors(agreed)},
           plan_{tensors_, agreed.options},
           steps_{transfer_steps(plan_, agreed)},
-          scope_{communicator, {.slots = static_cast<int>(agreed.options.ring),
-                                .slot_bytes = static_cast<std::size_t>(plan_.slot_bytes())}},
+          scope_{communicator,
+                 {.slots = static_cast<int>(agreed.options.ring),
+                  .slot_bytes = static_cast<std::size_t>(plan_.slot_bytes())}},
           ring_{scope_, agreed.options.ring} {}
 
     /// Receives all bytes. What fails on this rank alone does not keep it from the group's other operations: it
@@ -88,18 +90,22 @@ class dense_receiver {
     }
     // Where a chunk that is a piece of one tensor may go without a stop in the ring.
     std::optional<destination> sole_destination(packed_chunk const& chunk) const {
-        if (chunk.members.size() != 1 || chunk.members.front().bytes != chunk.bytes) return std::nullopt;
+        if (chunk.members.size() != 1 || chunk.members.front().bytes != chunk.bytes)
+            return std::nullopt;
         auto const& m = chunk.members.front();
         auto const& whole = destinations_[m.tensor];
         if (!whole.contiguous()) return std::nullopt;
-        return destination{static_cast<std::byte*>(whole.data()) + m.first_byte, dtype::uint8,
-                           {static_cast<std::int64_t>(m.bytes)}, whole.where()};
+        return destination{static_cast<std::byte*>(whole.data()) + m.first_byte,
+                           dtype::uint8,
+                           {static_cast<std::int64_t>(m.bytes)},
+                           whole.where()};
     }
     void receive_window(direct_window const& window, operation const& op) {
         auto group = scope_.receive_group(window.root, op);
         for (std::size_t i = window.first; i < window.last; ++i) {
             auto const index = plan_.direct()[i].tensor;
-            group.add(scope_.require(destinations_[index], {phase::payload, agreed_.parameters[index].name}));
+            group.add(scope_.require(destinations_[index],
+                                     {phase::payload, agreed_.parameters[index].name}));
         }
         group.submit();
     }
@@ -125,7 +131,8 @@ class dense_receiver {
         auto const* base = static_cast<std::byte const*>(ring_.oldest_data());
         for (auto const& m : chunk.members) {
             if (!ring_.oldest_is_in_place()) {
-                unpack(base + m.offset, destinations_[m.tensor], m.first_byte, m.first_byte + m.bytes);
+                unpack(base + m.offset, destinations_[m.tensor], m.first_byte,
+                       m.first_byte + m.bytes);
             }
         }
         done_bytes_ += chunk.bytes;
@@ -133,8 +140,8 @@ class dense_receiver {
     void unpack(void const* from, destination const& to, std::uint64_t first, std::uint64_t last) {
         auto const stream = communicator_.core().unpack_stream();
         if (to.contiguous()) {
-            runtime::copy(static_cast<std::byte*>(to.data()) + first, to.where(), from, communicator_.where(),
-                          static_cast<std::size_t>(last - first), stream);
+            runtime::copy(static_cast<std::byte*>(to.data()) + first, to.where(), from,
+                          communicator_.where(), static_cast<std::size_t>(last - first), stream);
         } else {
             kernel_launcher<runtime>::unpack_async(from, to, first, last, stream);
         }
@@ -160,7 +167,9 @@ class dense_receiver {
         runtime::record(made.ref(), stream);
         return made;
     }
-    std::string_view name_of(transfer_step const& step) const { return step_name(step, plan_, agreed_); }
+    std::string_view name_of(transfer_step const& step) const {
+        return step_name(step, plan_, agreed_);
+    }
 
     C& communicator_;
     announcement const& agreed_;
@@ -181,11 +190,13 @@ class dense_receiver {
 /// @throws timeout, peer_error, group_aborted  nothing writes to the destinations any more, unless the group's
 ///                                             grace has passed
 template <class C, class Progress>
-std::optional<std::string> receive_dense(C& communicator, announcement const& agreed,
-                                         std::vector<tensor_view<typename C::runtime::space>>& destinations,
-                                         op_limits const& limits, Progress& progress) {
+std::optional<std::string> receive_dense(
+    C& communicator, announcement const& agreed,
+    std::vector<tensor_view<typename C::runtime::space>>& destinations, op_limits const& limits,
+    Progress& progress) {
     try {
-        return dense_receiver<C, Progress>{communicator, agreed, destinations, limits, progress}.run();
+        return dense_receiver<C, Progress>{communicator, agreed, destinations, limits, progress}
+            .run();
     } catch (...) {
         communicator.abort();
         static_cast<void>(settle(communicator));

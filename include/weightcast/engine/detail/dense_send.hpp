@@ -43,7 +43,11 @@ class dense_sender {
     dense_sender(Source& source, std::vector<tensor_placement> const& placements,
                  std::vector<sender_group<C>*> const& groups, announcement const& own,
                  transfer_limits const& limits, Progress& progress)
-        : source_{source}, placements_{placements}, own_{own}, limits_{limits.operations()}, progress_{progress} {
+        : source_{source},
+          placements_{placements},
+          own_{own},
+          limits_{limits.operations()},
+          progress_{progress} {
         for (auto* g : groups) {
             own_.verify = own_.verify || g->agreed().verify;
             for (std::size_t i = 0; i < own_.packed.size(); ++i) {
@@ -69,16 +73,19 @@ class dense_sender {
     /// Sends everything; returns the digests of the tensors where the update is verified.
     std::vector<std::uint64_t> send() {
         auto const until = earlier(limits_.at, deadline::after(limits_.stall));
-        wait_for_sources<runtime>(std::views::transform(placements_, &tensor_placement::where), until);
+        wait_for_sources<runtime>(std::views::transform(placements_, &tensor_placement::where),
+                                  until);
         if (lanes_.empty()) return walk();
         progress_.begin(phase::payload, plan_.wire_bytes());
-        fetched_tensors<runtime, Source> fetched{source_, lanes_.front()->copy_stream(), own_, ambient_};
+        fetched_tensors<runtime, Source> fetched{source_, lanes_.front()->copy_stream(), own_,
+                                                 ambient_};
         try {
             auto digests = send_all(fetched);
             progress_.end();
             return digests;
         } catch (...) {
-            order_everything_before(fetched.source_stream());  // what is still read is released behind its readers
+            order_everything_before(
+                fetched.source_stream());  // what is still read is released behind its readers
             throw;
         }
     }
@@ -158,7 +165,8 @@ class dense_sender {
     }
     void release_window(direct_window const& window, fetched_tensors<runtime, Source>& fetched) {
         if constexpr (has_tensor_release<Source, runtime>) {
-            each_seat([&](auto& seat) { order(seat.collective_stream(), fetched.source_stream()); });
+            each_seat(
+                [&](auto& seat) { order(seat.collective_stream(), fetched.source_stream()); });
             for (std::size_t i = window.first; i < window.last; ++i) {
                 fetched.release(plan_.direct()[i].tensor, fetched.source_stream());
             }

@@ -32,8 +32,8 @@ std::optional<std::string> ring_objection(announcement const& a, std::uint64_t l
     auto const slot = packing_plan{planned_tensors(a), a.options}.slot_bytes();
     auto const buffer = std::max(a.options.chunk_bytes, slot);
     if (buffer <= limit / a.options.ring) return std::nullopt;
-    return "a ring of " + ring + " chunks of " + std::to_string(buffer) + " bytes is over this rank's limit of " +
-           std::to_string(limit);
+    return "a ring of " + ring + " chunks of " + std::to_string(buffer) +
+           " bytes is over this rank's limit of " + std::to_string(limit);
 }
 
 /// The destinations of the announced parameters, in their order. Flags those as packed that cannot be received
@@ -41,7 +41,8 @@ std::optional<std::string> ring_objection(announcement const& a, std::uint64_t l
 /// @throws device_mismatch, bad_argument  for one that is not on the communicator's device, or whose elements
 ///                                        overlap
 template <class C, class Target, class Id>
-std::vector<tensor_view<typename C::runtime::space>> destinations_of(announcement& a, Target& target, Id const& id,
+std::vector<tensor_view<typename C::runtime::space>> destinations_of(announcement& a,
+                                                                     Target& target, Id const& id,
                                                                      C const& communicator) {
     using runtime = typename C::runtime;
     std::vector<tensor_view<typename runtime::space>> all;

@@ -33,7 +33,8 @@ class fetched_tensors {
     static constexpr bool momentary = has_tensor_release<Source, R>;
 
     /// `ambient` is the caller's current device: that of tensors which name none.
-    fetched_tensors(Source& source, typename R::stream_ref stream, announcement const& announced, int ambient)
+    fetched_tensors(Source& source, typename R::stream_ref stream, announcement const& announced,
+                    int ambient)
         : source_{source},
           stream_{stream},
           announced_{announced},
@@ -66,7 +67,8 @@ class fetched_tensors {
     void fetch_up_to(std::size_t last) {
         for (; next_ < tensors_.size() && next_ <= last; ++next_) {
             fetch(next_);
-            if (left_[next_] == 0 && announced_.options.layout == packing_layout::native) release(next_, stream_);
+            if (left_[next_] == 0 && announced_.options.layout == packing_layout::native)
+                release(next_, stream_);
         }
     }
     void fetch_rest() {
@@ -92,7 +94,8 @@ class fetched_tensors {
     /// Digests of all tensors in announced order.
     std::vector<std::uint64_t> digests() {
         if constexpr (!momentary) {
-            for (std::size_t i = 0; i < tensors_.size(); ++i) digests_[i] = tensor_digest(*tensors_[i]);
+            for (std::size_t i = 0; i < tensors_.size(); ++i)
+                digests_[i] = tensor_digest(*tensors_[i]);
         }
         return digests_;
     }
@@ -113,7 +116,8 @@ class fetched_tensors {
                             {.where = phase::payload,
                              .tensor = p.name,
                              .expected = "'" + p.name + "' " + describe_type(p.type, p.shape),
-                             .actual = "'" + std::string{name} + "' " + describe_type(given.type(), given.shape())});
+                             .actual = "'" + std::string{name} + "' " +
+                                       describe_type(given.type(), given.shape())});
         }
         return located<R>(given, ambient_, {phase::payload, p.name}, -1);
     }

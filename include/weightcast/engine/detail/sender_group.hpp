@@ -94,7 +94,8 @@ class packed_meeting {
 template <class C>
 class sender_group {
   public:
-    sender_group(communicator_factory<C> const& factory, group_init const& init) : member_{factory, init} {}
+    sender_group(communicator_factory<C> const& factory, group_init const& init)
+        : member_{factory, init} {}
 
     std::string const& name() const noexcept { return member_.init().name; }
     int size() noexcept { return member_.communicator().size(); }
@@ -127,8 +128,8 @@ class sender_group {
         if (abort) member_.communicator().abort();
     }
 
-    void preflight(announcement mine, std::vector<tensor_placement> const& placements, packed_meeting& meeting,
-                   transfer_limits const& limits) {
+    void preflight(announcement mine, std::vector<tensor_placement> const& placements,
+                   packed_meeting& meeting, transfer_limits const& limits) {
         packed_meeting::seat seat{meeting};
         auto const op = limits.operations();
         complete(mine, placements);
@@ -136,8 +137,10 @@ class sender_group {
         auto all = member_.exchange(mine, op, op);
         refuse_if(member_.mailbox().agree(all.objection, op, phase::preflight), phase::preflight);
         agreed_ = std::move(all.merged);
-        member_.agree_on_packed(agreed_, op, [&](std::vector<std::uint8_t>& flags) { seat.merge(flags); });
-        own_begin_ = static_cast<std::size_t>(std::ranges::find(agreed_.roots, rank()) - agreed_.roots.begin());
+        member_.agree_on_packed(agreed_, op,
+                                [&](std::vector<std::uint8_t>& flags) { seat.merge(flags); });
+        own_begin_ = static_cast<std::size_t>(std::ranges::find(agreed_.roots, rank()) -
+                                              agreed_.roots.begin());
     }
     /// Where this sender's parameters begin in the agreed list.
     std::size_t own_begin() const noexcept { return own_begin_; }
@@ -145,7 +148,8 @@ class sender_group {
         auto const op = limits.operations();
         std::optional<std::string> objection;
         try {
-            if (agreed_.verify) static_cast<void>(exchange_digests(member_, std::optional{digests}, agreed_, op));
+            if (agreed_.verify)
+                static_cast<void>(exchange_digests(member_, std::optional{digests}, agreed_, op));
         } catch (bad_input const& e) {
             objection = e.what();
         }
@@ -176,8 +180,9 @@ class sender_group {
     bool several_trainers() const noexcept { return member_.init().trainers.size() > 1; }
     void refuse_if(std::optional<refusal> const& refused, phase where) {
         if (!refused) return;
-        fail<refused_update>("refused by rank " + std::to_string(refused->rank) + ": " + refused->reason,
-                             {.where = where, .rank = rank(), .suspect = refused->rank});
+        fail<refused_update>(
+            "refused by rank " + std::to_string(refused->rank) + ": " + refused->reason,
+            {.where = where, .rank = rank(), .suspect = refused->rank});
     }
 
     engine_group<C> member_;

@@ -37,15 +37,19 @@ class sending_seat {
 
     sender_group<C>& group() noexcept { return group_; }
     alignment_scope<C>& scope() noexcept { return scope_; }
-    typename runtime::stream_ref collective_stream() { return group_.communicator().core().collective_stream(); }
+    typename runtime::stream_ref collective_stream() {
+        return group_.communicator().core().collective_stream();
+    }
 
     /// Receives, and drops, the chunks of other trainers that come before this rank's next one.
     void receive_foreign(op_limits const& limits) {
         group_.attempt([&] {
             auto const chunks = plan_.chunks();
             for (; next_ < chunks.size() && chunks[next_].root != group_.rank(); ++next_) {
-                operation const op{{phase::payload, chunk_name(chunks[next_], group_.agreed())}, limits};
-                auto const dropped = scope_.chunk(static_cast<std::size_t>(chunks[next_].bytes), op.label);
+                operation const op{{phase::payload, chunk_name(chunks[next_], group_.agreed())},
+                                   limits};
+                auto const dropped =
+                    scope_.chunk(static_cast<std::size_t>(chunks[next_].bytes), op.label);
                 group_.communicator().broadcast_into(dropped, chunks[next_].root, op);
             }
         });
@@ -63,7 +67,8 @@ class sending_seat {
         if (!group_.failure()) window_.reset(new resident_group<C>(scope_.send_group(op)));
     }
     template <class View>
-    void add_direct(View const& view, typename runtime::stream_ref made_on, operation_label const& label) {
+    void add_direct(View const& view, typename runtime::stream_ref made_on,
+                    operation_label const& label) {
         if (!window_ || group_.failure()) return;
         group_.attempt([&] { window_->add(scope_.align(view, produced_on{made_on}, label)); });
     }
@@ -106,7 +111,9 @@ class sending_lane {
 
     device where() const noexcept { return where_; }
     /// The stream on which this lane packs its next chunk.
-    typename runtime::stream_ref copy_stream() { return lead().group().communicator().core().copy_stream(); }
+    typename runtime::stream_ref copy_stream() {
+        return lead().group().communicator().core().copy_stream();
+    }
     void add(sender_group<C>& group, scope_options options) {
         seats_.push_back(std::make_unique<sending_seat<C>>(group, options));
     }
@@ -120,10 +127,12 @@ class sending_lane {
         return std::ranges::any_of(seats_, [](auto const& s) { return !s->group().failure(); });
     }
     /// Packs once, sends to every group of the lane.
-    void send_chunk(std::span<packed_member<space> const> members, packed_chunk const& chunk, operation const& op) {
+    void send_chunk(std::span<packed_member<space> const> members, packed_chunk const& chunk,
+                    operation const& op) {
         auto& first = lead();
         first.receive_foreign(op.limits);
-        auto const packed = first.scope().pack(members, static_cast<std::size_t>(chunk.bytes), op.label);
+        auto const packed =
+            first.scope().pack(members, static_cast<std::size_t>(chunk.bytes), op.label);
         first.send(packed, op);
         for (auto& seat : seats_) {
             if (seat.get() == &first || seat->group().failure()) continue;
@@ -135,7 +144,8 @@ class sending_lane {
   private:
     // A group that failed packs for the others no longer: its streams may be stuck.
     sending_seat<C>& lead() {
-        auto const alive = std::ranges::find_if(seats_, [](auto const& s) { return !s->group().failure(); });
+        auto const alive =
+            std::ranges::find_if(seats_, [](auto const& s) { return !s->group().failure(); });
         return alive == seats_.end() ? *seats_.front() : **alive;
     }
     device where_;

@@ -32,9 +32,11 @@ std::vector<std::uint64_t> exchange_digests(engine_group<C>& member,
     for (int const root : member.init().trainers) {
         std::span<std::uint64_t const> mine;
         if (own && root == member.communicator().rank()) mine = *own;
-        auto const bytes = member.mailbox().broadcast(std::as_bytes(mine), root, limits, phase::vote);
+        auto const bytes =
+            member.mailbox().broadcast(std::as_bytes(mine), root, limits, phase::vote);
         std::vector<std::uint64_t> part(bytes.size() / sizeof(std::uint64_t));
-        if (!part.empty()) std::memcpy(part.data(), bytes.data(), part.size() * sizeof(std::uint64_t));
+        if (!part.empty())
+            std::memcpy(part.data(), bytes.data(), part.size() * sizeof(std::uint64_t));
         all.insert(all.end(), part.begin(), part.end());
     }
     if (all.size() != a.parameters.size()) {

@@ -37,7 +37,8 @@ inline std::vector<direct_window> direct_windows(packing_plan const& plan, annou
     std::vector<direct_window> windows;
     auto const direct = plan.direct();
     for (std::size_t i = 0; i < direct.size(); ++i) {
-        if (windows.empty() || windows.back().root != direct[i].root || windows.back().bytes >= limit) {
+        if (windows.empty() || windows.back().root != direct[i].root ||
+            windows.back().bytes >= limit) {
             windows.push_back({i, i, direct[i].root, 0});
         }
         windows.back().last = i + 1;
@@ -69,7 +70,8 @@ inline std::vector<transfer_step> transfer_steps(packing_plan const& plan, annou
 }
 
 /// The name under which a step's operation is reported: its first tensor.
-inline std::string_view step_name(transfer_step const& step, packing_plan const& plan, announcement const& a) {
+inline std::string_view step_name(transfer_step const& step, packing_plan const& plan,
+                                  announcement const& a) {
     if (step.chunk != nullptr) return chunk_name(*step.chunk, a);
     return a.parameters[plan.direct()[step.window.first].tensor].name;
 }

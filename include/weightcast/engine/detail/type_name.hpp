@@ -20,7 +20,8 @@ inline std::string readable_name(std::type_info const& type) {
         void operator()(char* p) const noexcept { std::free(p); }
     };
     int status = 0;
-    std::unique_ptr<char, free_memory> const name{abi::__cxa_demangle(type.name(), nullptr, nullptr, &status)};
+    std::unique_ptr<char, free_memory> const name{
+        abi::__cxa_demangle(type.name(), nullptr, nullptr, &status)};
     return status == 0 ? std::string{name.get()} : std::string{type.name()};
 }
 

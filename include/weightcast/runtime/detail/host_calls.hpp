@@ -36,7 +36,8 @@ inline void check_state(host_state const& of_handle, host_state const& here) {
 
 inline void check_alive(host_event const& event, std::uint64_t generation) {
     if (event.generation.load(std::memory_order_relaxed) != generation) {
-        throw contract_violation{"host_runtime: this event was destroyed; its handle may not be used"};
+        throw contract_violation{
+            "host_runtime: this event was destroyed; its handle may not be used"};
     }
 }
 
@@ -73,7 +74,8 @@ inline void check_copy_end(host_state& state, char const* end, void const* p, de
     };
     if (p == nullptr) refuse("is null, for " + std::to_string(bytes) + " bytes");
     auto const place = state.memory().locate(p);
-    if (place.freed) refuse("lies in memory of " + to_string(place.where) + " that was deallocated");
+    if (place.freed)
+        refuse("lies in memory of " + to_string(place.where) + " that was deallocated");
     if (!place.known) return;
     if (place.where != said) {
         throw device_mismatch{"host_runtime::copy: the " + std::string{end} + " lies on " +

@@ -101,7 +101,8 @@ class host_mark_directory {
         }
         chunks_.push_back(std::make_unique<chunk>());
         auto* const fresh = chunks_.back().get();
-        middle.load(std::memory_order_relaxed)->at(number % fan_out)
+        middle.load(std::memory_order_relaxed)
+            ->at(number % fan_out)
             .store(fresh, std::memory_order_release);
         return {fresh, static_cast<std::uint32_t>(number * marks_per_chunk)};
     }

@@ -157,7 +157,7 @@ class host_memory {
     }
 
     std::mutex mutex_;
-    std::map<std::uintptr_t, host_block> blocks_;  // by address
+    std::map<std::uintptr_t, host_block> blocks_;           // by address
     std::array<host_pool, host_device_limit + 1> pools_{};  // 0: cpu
     host_poison poison_;
 };

@@ -18,7 +18,8 @@ inline constexpr int host_poison_pattern = 0xDB;
 class host_poison {
   public:
     host_poison() noexcept
-        : close_{find("__asan_poison_memory_region")}, open_{find("__asan_unpoison_memory_region")} {}
+        : close_{find("__asan_poison_memory_region")},
+          open_{find("__asan_unpoison_memory_region")} {}
 
     /// Fills what was used and closes all of it.
     void poison(void* data, std::size_t used, std::size_t capacity) const noexcept {

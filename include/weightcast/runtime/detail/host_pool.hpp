@@ -26,9 +26,8 @@ class host_pool {
     host_block* find(std::size_t bytes, host_stream_use on) const noexcept {
         auto const first = std::ranges::lower_bound(free_, bytes, {}, &host_block::capacity);
         auto const most = std::max(bytes, host_block::alignment / 2);
-        auto const last = std::find_if(first, free_.end(), [&](host_block const* b) {
-            return b->capacity / 2 > most;
-        });
+        auto const last = std::find_if(first, free_.end(),
+                                       [&](host_block const* b) { return b->capacity / 2 > most; });
         auto const same = std::find_if(first, last, [&](auto* b) { return b->is_free_on(on); });
         if (same != last) return *same;
         auto const idle = std::find_if(first, last, [&](auto* b) { return b->looks_idle(); });
@@ -55,8 +54,7 @@ class host_pool {
         block.bytes = 0;
         block.freed_order = ++frees_;
         free_bytes_ += block.capacity;
-        auto const at =
-            std::ranges::upper_bound(free_, block.capacity, {}, &host_block::capacity);
+        auto const at = std::ranges::upper_bound(free_, block.capacity, {}, &host_block::capacity);
         free_.insert(at, &block);  // within what prepare_for_another reserved
     }
     void unlist(host_block& block) noexcept {

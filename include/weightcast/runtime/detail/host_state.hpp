@@ -48,15 +48,17 @@ class host_state {
     int device_count() const noexcept { return device_count_.load(std::memory_order_relaxed); }
     bool poisons() const noexcept { return poison_freed_.load(std::memory_order_relaxed); }
     std::uint64_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
-    std::uint32_t max_delay_us() const noexcept { return delay_us_.load(std::memory_order_relaxed); }
+    std::uint32_t max_delay_us() const noexcept {
+        return delay_us_.load(std::memory_order_relaxed);
+    }
     std::uint64_t delay_seed() const noexcept { return seed_.load(std::memory_order_relaxed); }
 
     void configure(host_runtime_settings const& wanted) {
         std::lock_guard const lock{mutex_};
         if (wanted.device_count < device_count() && is_anything_alive()) {
             throw contract_violation{
-                "host_runtime::configure: device_count goes from " + std::to_string(device_count()) +
-                " to " + std::to_string(wanted.device_count) +
+                "host_runtime::configure: device_count goes from " +
+                std::to_string(device_count()) + " to " + std::to_string(wanted.device_count) +
                 ", but streams, events or allocations are alive; it may only grow then"};
         }
         if (live_streams_ == 0) next_order_ = 0;
@@ -110,7 +112,8 @@ class host_state {
     void destroy_event(host_event& event, std::uint64_t generation) {
         std::lock_guard const lock{mutex_};
         if (event.generation.load(std::memory_order_relaxed) != generation) {
-            throw contract_violation{"host_runtime::destroy_event: this event was destroyed already"};
+            throw contract_violation{
+                "host_runtime::destroy_event: this event was destroyed already"};
         }
         event.generation.store(generation + 1, std::memory_order_relaxed);
         event.next_free = free_event_;

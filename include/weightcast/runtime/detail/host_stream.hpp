@@ -40,8 +40,7 @@ class host_gate {
     /// No operation begins after this.
     void close() noexcept {
         while (!turn(idle, gone, std::memory_order_acquire) &&
-               !turn(running, closing, std::memory_order_acquire) && !is_gone()) {
-        }
+               !turn(running, closing, std::memory_order_acquire) && !is_gone()) {}
     }
     /// No operation runs any more either. A yes synchronises with the thread.
     bool is_gone() const noexcept { return word_.load(std::memory_order_acquire) == gone; }
@@ -76,7 +75,8 @@ class host_stream {
     /// @throws contract_violation  when it is not
     void expect_alive(std::uint64_t generation) const {
         if (!is_alive(generation)) {
-            throw contract_violation{"host_runtime: this stream was destroyed; its handle may not be used"};
+            throw contract_violation{
+                "host_runtime: this stream was destroyed; its handle may not be used"};
         }
     }
     /// The thread of the last stream here has ended. A yes synchronises with it.
@@ -181,7 +181,8 @@ class host_stream {
         host_mark* mark;
         std::uint64_t generation;
         void operator()() const noexcept {
-            stream->count_operation();  // first: who has waited for the last point sees the stream done
+            stream
+                ->count_operation();  // first: who has waited for the last point sees the stream done
             mark->reach(generation);
         }
     };
