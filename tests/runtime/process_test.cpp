@@ -42,7 +42,7 @@ void check_child(std::string const& name, child_end expected, std::string_view w
 // --- the end of a process ---
 
 child const queued{"runtime_exit_with_queued_work", [](child_arguments const&) {
-                       static std::uint64_t ran = 0;
+                       static std::atomic<std::uint64_t> ran{0};
                        auto const s = runtime::create_stream(host0);
                        auto const t = runtime::create_stream(host1);
                        auto const e = runtime::create_event();
