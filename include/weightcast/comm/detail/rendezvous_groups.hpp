@@ -393,7 +393,8 @@ class rendezvous_groups {
             return fail(group, std::move(mismatch));
         }
     }
-    void end(group_ptr group) {  // by value: it is taken out of where the caller may have it from
+    void end(group_ptr const& ended) {
+        auto const group = ended;  // it is taken out of where the caller may have it from
         auto const found = named_.find(group->name);
         if (found != named_.end() && found->second == group) named_.erase(found);
         std::erase(live_, group);

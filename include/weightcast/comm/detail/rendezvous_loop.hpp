@@ -40,7 +40,7 @@ class rendezvous_loop {
         : listener_{std::move(socket)},
           limits_{limits},
           store_{limits.store},
-          groups_{[this](auto to, auto kind, auto request, std::string payload) {
+          groups_{[this](auto to, auto kind, auto request, std::string const& payload) {
                       tell(to, kind, request, payload);
                   },
                   host_rank} {
