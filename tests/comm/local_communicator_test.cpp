@@ -276,6 +276,21 @@ BOOST_AUTO_TEST_CASE(proofs_of_another_communicator_are_refused) {
     BOOST_TEST(!mine.outstanding());
 }
 
+BOOST_AUTO_TEST_CASE(a_call_on_a_group_that_ended_elsewhere_throws_at_once) {
+    local_group const group{2};
+    auto a = group.join(0);
+    auto b = group.join(1);
+    rank_memory<communicator> memory{b, 8, 1};
+    a.abort();
+    BOOST_TEST(b.failed());
+    auto const failed = failure_of([&] { enqueue_broadcast(b, memory, 0, patiently("w")); });
+    BOOST_TEST_REQUIRE(failed.has_value());
+    BOOST_TEST(failed->kind == "peer_error");
+    BOOST_TEST(failed->says("payload: tensor 'w'"), failed->text);
+    BOOST_TEST(!b.outstanding());
+    BOOST_TEST(b.suspect() == 0);
+}
+
 // --- names ---
 
 BOOST_AUTO_TEST_CASE(b12_a_second_group_of_a_name_ends_the_first) {
@@ -446,8 +461,27 @@ BOOST_AUTO_TEST_CASE(the_ranges_of_many_group_operations_are_kept_until_each_is_
         of_a.emplace_back(a, 50 + i, i);
         of_b.emplace_back(b, 50 + i, 777);
     }
-    for (int i = 0; i < 50; ++i) broadcast_group(a, of_a, 0, patiently());  // none can be over yet
-    for (int i = 0; i < 50; ++i) broadcast_group(b, of_b, 0, patiently());
+    // Each operation is on two other tensors; those of the first rank cannot be over before the second comes.
+    auto const broadcast_two = [](communicator& c, std::vector<rank_memory<communicator>>& all,
+                                  std::size_t i) {
+        auto const op = patiently();
+        alignment_scope<communicator> scope{c};
+        auto first = all[i].view();
+        auto second = all[i + 1].view();
+        if (c.rank() == 0) {
+            auto group_of_two = scope.send_group(op);
+            group_of_two.add(scope.align(first, already_ready{}));
+            group_of_two.add(scope.align(second, already_ready{}));
+            group_of_two.submit();
+        } else {
+            auto group_of_two = scope.receive_group(0, op);
+            group_of_two.add(scope.require(first));
+            group_of_two.add(scope.require(second));
+            group_of_two.submit();
+        }
+    };
+    for (std::size_t i = 0; i < 19; ++i) broadcast_two(a, of_a, i);
+    for (std::size_t i = 0; i < 19; ++i) broadcast_two(b, of_b, i);
     finish(a, patiently());
     finish(b, patiently());
     for (std::uint64_t i = 0; i < 20; ++i) BOOST_TEST(of_b[i].holds(pattern(50 + i, i)));
@@ -461,7 +495,7 @@ BOOST_AUTO_TEST_CASE(memory_may_go_as_soon_as_a_failed_wait_returns) {
     for (int round = 0; round < 12; ++round) {
         local_group const group{2};
         std::vector<std::byte> destination(bytes);
-        std::thread receiver{[&] {
+        std::jthread receiver{[&] {
             auto c = group.join(1);
             tensor_view<> view{
                 destination.data(), dtype::uint8, {static_cast<std::int64_t>(bytes)}};

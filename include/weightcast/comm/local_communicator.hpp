@@ -113,7 +113,7 @@ class local_communicator : public communicator_operations<local_communicator> {
             core.record_failure(std::current_exception());
         }
         void run(detail::local_operation const& op) noexcept {
-            if (core.failed()) return;
+            if (core.failed()) return;  // skipped: the exchange would throw again, each time
             try {
                 exchange().run(op);
             } catch (error const& failure) {
