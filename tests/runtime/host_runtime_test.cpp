@@ -473,6 +473,17 @@ BOOST_AUTO_TEST_CASE(at_the_limit_what_is_idle_makes_room) {
     BOOST_TEST(runtime::memory(host1).reserved == 8192U);
 }
 
+BOOST_AUTO_TEST_CASE(at_the_limit_a_large_idle_block_is_not_wasted) {
+    empty_pool(host1);
+    settings_scope const limited{{.device_memory_limit = byte_count{8192}}};
+    stream<runtime> const s{host1};
+    { device_buffer<runtime> const large{6144, host1, s}; }
+    BOOST_TEST(runtime::wait(s, soon()));
+    device_buffer<runtime> const one{2500, host1, s};
+    device_buffer<runtime> const two{2500, host1, s};
+    BOOST_TEST(runtime::memory(host1).reserved == 2 * 2560U);
+}
+
 BOOST_AUTO_TEST_CASE(at_the_limit_a_stream_waits_for_memory_in_use) {
     empty_pool(host1);
     settings_scope const limited{{.device_memory_limit = byte_count{4096}}};

@@ -6,12 +6,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
+#include <dlfcn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,6 +76,28 @@ child const stuck{"runtime_exit_with_stuck_work", [](child_arguments const&) {
                       return 0;
                   }};
 
+/// Destroyed after the runtime has stopped, as statics are that stand before it.
+struct late_witness {
+    std::atomic<bool> alive{true};
+    std::atomic<bool> used_late{false};
+    ~late_witness() {
+        alive.store(false);
+        std::this_thread::sleep_for(100ms);
+        if (used_late.load()) std::_Exit(7);
+    }
+};
+child const keeps_still{"runtime_runs_nothing_after_its_end", [](child_arguments const&) {
+                            static late_witness witness;
+                            auto const s = runtime::create_stream(host0);
+                            for (int i = 0; i < 2'000; ++i) {
+                                runtime::enqueue(s, []() noexcept {
+                                    std::this_thread::sleep_for(1ms);
+                                    if (!witness.alive.load()) witness.used_late.store(true);
+                                });
+                            }
+                            return 0;
+                        }};
+
 /// Owners that are destroyed with the statics, after the runtime has stopped.
 struct late_owners {
     stream<runtime> s{host0};
@@ -96,6 +122,10 @@ BOOST_AUTO_TEST_CASE(a_process_ends_with_work_queued) {
 
 BOOST_AUTO_TEST_CASE(a_process_ends_with_work_stuck) {
     check_child("runtime_exit_with_stuck_work", {0, 0});
+}
+
+BOOST_AUTO_TEST_CASE(no_operation_runs_when_statics_are_destroyed) {
+    check_child("runtime_runs_nothing_after_its_end", {0, 0});
 }
 
 BOOST_AUTO_TEST_CASE(owners_may_outlive_main) {
@@ -174,6 +204,44 @@ BOOST_AUTO_TEST_CASE(a_forked_process_is_told_so) {
     auto const end = process.wait(soon());
     BOOST_REQUIRE(end.has_value());
     BOOST_TEST(*end == (child_end{0, 0}), process.errors());
+}
+
+// --- a system without threads to give ---
+
+child const no_threads{
+    "runtime_without_threads", [](child_arguments const&) {
+        std::vector<stream<runtime>> streams;
+        streams.reserve(1'000);
+        streams.emplace_back(host0);
+        std::ifstream statm{"/proc/self/statm"};
+        std::uint64_t pages = 0;
+        statm >> pages;
+        rlimit before{};
+        ::getrlimit(RLIMIT_AS, &before);
+        rlimit few = before;  // room for a few stacks of 8 MiB, and for nothing more
+        few.rlim_cur = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + (64U << 20U);
+        ::setrlimit(RLIMIT_AS, &few);
+        bool told = false;
+        try {
+            while (streams.size() < 1'000) streams.emplace_back(host0);
+        } catch (system_failure const& failure) {
+            told = std::string_view{failure.what()}.find("create_stream: pthread_create") !=
+                   std::string_view::npos;
+        }
+        ::setrlimit(RLIMIT_AS, &before);
+        streams.emplace_back(host0);  // what is there goes on, and more comes
+        bool good = told;
+        for (auto const& s : streams) good = runtime::wait(s, soon()) && good;
+        return good ? 0 : 1;
+    }};
+
+BOOST_AUTO_TEST_CASE(a_system_without_threads_says_so) {
+    if (::dlsym(RTLD_DEFAULT, "__asan_init") != nullptr ||
+        ::dlsym(RTLD_DEFAULT, "__tsan_init") != nullptr) {
+        BOOST_TEST_MESSAGE("skipped: a sanitizer's address space cannot be limited");
+        return;
+    }
+    check_child("runtime_without_threads", {0, 0});
 }
 
 // --- calls that may not throw ---

@@ -75,16 +75,24 @@ class host_queue {
     /// Allocates only when all nodes are full. @throws std::bad_alloc  and nothing is queued
     template <class F>
     host_node* push(F const& operation, std::uint32_t delay_us) {
-        if (fill_ == nullptr) fill_ = add();
+        prepare();
         host_node& node = *fill_;
-        host_node* const next = following(node);
+        fill_ = node.next.load(std::memory_order_relaxed);
         node.write(operation);
         node.delay_us.store(delay_us, std::memory_order_relaxed);
-        node.next.store(next, std::memory_order_relaxed);
-        fill_ = next;
         // The exchange tells whether the thread sleeps, so that no fence is needed between store and look.
         auto const before = node.word.exchange(host_node::ready, std::memory_order_release);
         return before == host_node::asleep ? &node : nullptr;
+    }
+    /// The next push does not allocate. @throws std::bad_alloc
+    void prepare() {
+        if (fill_ == nullptr) fill_ = add();
+        // The node after one is chosen before the one is published, so that the thread goes where callers go.
+        host_node* const next = fill_->next.load(std::memory_order_relaxed);
+        if (next->word.load(std::memory_order_relaxed) != host_node::ready) return;
+        host_node* const fresh = add();
+        blocks_.back()->back().next.store(next, std::memory_order_relaxed);
+        fill_->next.store(fresh, std::memory_order_relaxed);
     }
     static void wake(host_node* node) noexcept {
         if (node != nullptr) futex_wake(&node->word);
@@ -110,14 +118,6 @@ class host_queue {
     static constexpr std::size_t nodes_per_block = 64;
     using block = std::array<host_node, nodes_per_block>;
 
-    /// The node after this one. It is chosen before this one is published, so that the thread goes where the callers go.
-    host_node* following(host_node& node) {
-        host_node* const next = node.next.load(std::memory_order_relaxed);
-        if (next->word.load(std::memory_order_relaxed) != host_node::ready) return next;
-        host_node* const fresh = add();
-        blocks_.back()->back().next.store(next, std::memory_order_relaxed);
-        return fresh;
-    }
     /// A ring of fresh nodes.
     host_node* add() {
         blocks_.push_back(std::make_unique<block>());

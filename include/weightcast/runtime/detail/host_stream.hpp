@@ -182,7 +182,7 @@ class host_stream {
         std::uint64_t generation;
         void operator()() const noexcept {
             stream
-                ->count_operation();  // first: who has waited for the last point sees the stream done
+                ->count_operation();  // first: who saw the last point reached sees the stream done
             mark->reach(generation);
         }
     };
@@ -210,6 +210,7 @@ class host_stream {
         return sleeper;
     }
     host_mark_ring::issued push_point_locked(host_node*& sleeper) {
+        queue_.prepare();  // a mark that was taken must be reached: the push may not fail
         auto const point = ring_.take(*marks_);
         sleeper = push_locked(reach_point{this, point.mark, point.point.generation()});
         return point;
@@ -266,7 +267,7 @@ class host_stream {
     }
     void start_thread() {
         pthread_attr_t attributes;
-        check(posix_result{-::pthread_attr_init(&attributes)}, "pthread_attr_init");
+        ::pthread_attr_init(&attributes);
         ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         // The program's signals are for the program's own threads; what a thread does to itself stays its own.
         sigset_t blocked;
