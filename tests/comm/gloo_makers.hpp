@@ -37,6 +37,23 @@ inline gloo_options options_for(group_request const& request, std::string const&
 }
 
 /// Ranks on threads of this process.
+/// Where ranks on threads of one process meet: rank 0 tells it, the others wait for it, but not for ever.
+class meeting_point {
+  public:
+    void tell(endpoint const& at) { told_.set_value(at); }
+    /// @throws timeout  when rank 0 never listened
+    endpoint get() const {
+        if (at_.wait_for(std::chrono::seconds{60}) != std::future_status::ready) {
+            throw timeout{"rank 0 never listened"};
+        }
+        return at_.get();
+    }
+
+  private:
+    std::promise<endpoint> told_;
+    std::shared_future<endpoint> at_ = told_.get_future().share();
+};
+
 struct gloo_thread_maker {
     using communicator = gloo_communicator;
     endpoint at{"127.0.0.1:0"};
@@ -46,8 +63,7 @@ struct gloo_thread_maker {
     std::vector<std::string> run(group_request const& request, Body body) {
         auto const name = request.name.empty() ? fresh_group_name() : request.name;
         std::vector<std::string> outcomes(static_cast<std::size_t>(request.size));
-        std::promise<endpoint> listening;
-        std::shared_future<endpoint> const where = listening.get_future().share();
+        meeting_point where;
         std::vector<std::thread> threads;
         for (int rank = 0; rank < request.size; ++rank) {
             threads.emplace_back([&, rank, mine = body] {
@@ -55,9 +71,7 @@ struct gloo_thread_maker {
                 try {
                     auto options = options_for(request, name, rank);
                     if (adjust != nullptr) adjust(options);
-                    options.on_listening = [&](endpoint const& bound) {
-                        listening.set_value(bound);
-                    };
+                    options.on_listening = [&](endpoint const& bound) { where.tell(bound); };
                     options.at = rank == 0 ? at : where.get();
                     auto c = gloo_communicator::join(options);
                     outcome = mine(c);

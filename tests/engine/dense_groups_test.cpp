@@ -101,6 +101,17 @@ class several_groups {
     std::vector<local_group> made_;
 };
 
+/// Each of its tensors is read on the stream before it is handed out.
+struct working_source : recording_source {
+    working_source(test_model const& model, std::atomic<std::size_t>& count)
+        : recording_source{model}, read{&count} {}
+    source_tensor<const_tensor_view<>> tensor(std::size_t index, host_stream_ref stream) {
+        runtime::enqueue(stream, [count = read]() noexcept { ++*count; });
+        return recording_source::tensor(index, stream);
+    }
+    std::atomic<std::size_t>* read;
+};
+
 BOOST_AUTO_TEST_SUITE(dense_groups)
 
 BOOST_AUTO_TEST_CASE(groups_on_different_devices_get_the_same_bytes) {
@@ -357,6 +368,23 @@ BOOST_AUTO_TEST_CASE(a_trainer_outside_every_group_walks_its_source_in_the_same_
     BOOST_TEST(made.released == inside, boost::test_tools::per_element());
     BOOST_TEST(made.most_held == 1U);
     BOOST_TEST(outside.group_count() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_walk_returns_when_the_source_has_left_its_tensors) {
+    // outside every group too: the caller may change its masters as soon as the update returns
+    settings_scope const delayed{{.max_delay = std::chrono::milliseconds{2}, .delay_seed = 3}};
+    test_model const model{host0, specs, 1};
+    std::atomic<std::size_t> read{0};
+    working_source source{model, read};
+    test_trainer outside{joins(local_group{1})};
+    outside.init({});
+    send_update(outside, source, 1);
+    BOOST_TEST(read == specs.size());
+    source.before = [](std::size_t i) {
+        if (i == specs.size() - 1) throw std::runtime_error{"the gather failed"};
+    };
+    BOOST_TEST(message_of([&] { send_update(outside, source, 2); }) == "the gather failed");
+    BOOST_TEST(read == 2 * specs.size());
 }
 
 BOOST_AUTO_TEST_CASE(trainer_ranks_whose_source_meets_the_others_end_together) {

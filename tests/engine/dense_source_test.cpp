@@ -151,9 +151,7 @@ BOOST_AUTO_TEST_CASE(transforms_run_on_the_given_stream_before_alignment) {
 
 BOOST_AUTO_TEST_CASE(what_a_transform_makes_is_in_memory_for_a_moment_only) {
     // 64 float32 masters of 4 KiB on a device that no other test uses: 256 KiB of them, 256 KiB of halves.
-    auto settings = runtime::settings();
-    device const where{device_kind::host, settings.device_count++};
-    runtime::configure(settings);
+    device const where = fresh_device();
     std::vector<tensor_spec> specs;
     for (int i = 0; i < 64; ++i) specs.push_back({"t" + std::to_string(i), dtype::float32, {1024}});
     for (std::uint64_t const direct_from : {std::uint64_t{1} << 40U, std::uint64_t{1}}) {

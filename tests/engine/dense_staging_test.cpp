@@ -120,9 +120,7 @@ BOOST_AUTO_TEST_CASE(both_sides_of_a_cpu_group_stage_a_ring_each) {
 }
 
 BOOST_AUTO_TEST_CASE(a_group_on_another_device_than_its_sources_stages_a_ring) {
-    auto settings = runtime::settings();  // a device of its own: its peak is of this test alone
-    device const where{device_kind::host, settings.device_count++};
-    runtime::configure(settings);
+    device const where = fresh_device();
     std::uint64_t last = 0;
     for (std::uint64_t const direct_from : {never, std::uint64_t{1}}) {
         for (std::size_t const bytes : {100U, 5000U, 50'000U}) {

@@ -122,6 +122,7 @@ class rank_memory {
         write(pattern(bytes, seed));
     }
     rank_memory(rank_memory&&) = default;
+    rank_memory& operator=(rank_memory&&) = default;
 
     void write(contents const& bytes) {
         std::copy(bytes.begin(), bytes.end(), image_.begin() + guard);

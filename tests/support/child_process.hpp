@@ -135,10 +135,10 @@ class child_process {
     }
 
     pid_t pid() const noexcept { return pid_; }
-    void kill() const { ::kill(pid_, SIGKILL); }
+    void kill() const { signal(SIGKILL); }
     /// Stuck from here on, as a process under a debugger or on a dead disk: its sockets stay open.
-    void stop() const { ::kill(pid_, SIGSTOP); }
-    void resume() const { ::kill(pid_, SIGCONT); }
+    void stop() const { signal(SIGSTOP); }
+    void resume() const { signal(SIGCONT); }
 
     /// A line to its standard input.
     void write_line(std::string line) const {
@@ -187,6 +187,10 @@ class child_process {
     std::string const& errors() const noexcept { return err_.text; }
 
   private:
+    /// Never to a process that was reaped, and never to -1, which is everybody.
+    void signal(int number) const {
+        if (pid_ > 0 && !end_) ::kill(pid_, number);
+    }
     struct stream {
         int fd = -1;
         std::string text{};

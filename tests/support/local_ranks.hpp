@@ -70,6 +70,14 @@ inline bool is_sanitized() {
     return name != nullptr && *name != '\0';
 }
 
+/// A device that no other test uses, so that its peak is that of this test alone.
+inline device fresh_device() {
+    auto settings = runtime::settings();
+    device const fresh{device_kind::host, settings.device_count++};
+    runtime::configure(settings);
+    return fresh;
+}
+
 /// Bytes that a device owns, written and read by waiting for a stream of its own.
 class placed_bytes {
   public:

@@ -186,9 +186,24 @@ inline std::vector<std::string> run_threads(
     return said;
 }
 
-/// A trainer (rank 0) and receivers over one local group on that device. Each body gets its engine, in its group.
-class test_fleet {
+/// Ranks as threads over a local group.
+struct local_ranks {
+    using communicator = local_communicator;
+    static std::function<communicator_factory<communicator>(int rank)> factories(int size,
+                                                                                 device where) {
+        local_group const group{size, {.where = {where}, .grace = std::chrono::seconds{10}}};
+        return [group](int) { return joins(group); };
+    }
+};
+
+/// A trainer (rank 0) and receivers over one group on that device. Each body gets its engine, in its group.
+template <class Ranks>
+class fleet_over {
   public:
+    using communicator = typename Ranks::communicator;
+    using trainer_type = dense_trainer<communicator>;
+    using engine_type = dense_engine<communicator, parameter_tables<>>;
+
     int size = 2;
     device where = cpu_device;
     transfer_settings settings{};
@@ -196,17 +211,17 @@ class test_fleet {
 
     template <class Send, class Receive>
     std::vector<std::string> run(Send const& send, Receive const& receive) const {
-        local_group const group{size, {.where = {where}, .grace = std::chrono::seconds{10}}};
+        auto const factories = Ranks::factories(size, where);
         std::vector<std::function<std::string()>> bodies;
         bodies.push_back([&] {
-            test_trainer trainer{joins(group), settings, limits};
+            trainer_type trainer{factories(0), settings, limits};
             trainer.init({place(0, size)});
             return std::string{send(trainer)};
         });
         for (int rank = 1; rank < size; ++rank) {
             bodies.push_back([&, rank] {
                 parameter_tables<> tables;
-                test_engine engine{joins(group), tables, limits};
+                engine_type engine{factories(rank), tables, limits};
                 engine.init(place(rank, size));
                 return std::string{receive(engine, rank)};
             });
@@ -223,7 +238,7 @@ class test_fleet {
             expected.push_back(model.values());
         }
         return run(
-            [&](test_trainer& trainer) -> std::string {
+            [&](trainer_type& trainer) -> std::string {
                 for (int r = 0; r < rounds; ++r) {
                     test_model const model{from, sent, 1000 + 100 * static_cast<std::uint64_t>(r)};
                     auto source = model.source();
@@ -232,7 +247,7 @@ class test_fleet {
                 }
                 return "";
             },
-            [&](test_engine& engine, int) -> std::string {
+            [&](engine_type& engine, int) -> std::string {
                 test_model model{where, held, 0};
                 model.add_to(engine.target().main());
                 for (int r = 0; r < rounds; ++r) {
@@ -252,5 +267,6 @@ class test_fleet {
         return exchange(specs, from, specs, rounds);
     }
 };
+using test_fleet = fleet_over<local_ranks>;
 
 }  // namespace weightcast::test

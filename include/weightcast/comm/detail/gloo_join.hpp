@@ -33,6 +33,8 @@ class gloo_join {
     /// @throws bad_argument, timeout, peer_error, system_failure  the state is of no use then
     void run() {
         if (options_.size == 1) return;
+        // Before this rank is heard of, so that each rank names its own mistake and not its peer's end.
+        if (!options_.interface.empty()) require_interface(options_.interface, list_interfaces());
         auto const where = meeting_point();
         try {
             auto const joined = meet(where);

@@ -72,20 +72,26 @@ struct interface_choice {
     std::string warning{};  ///< empty, or a line to log
 };
 
+/// @throws bad_argument  listing the interfaces, when none has that name or address
+inline void require_interface(std::string const& wanted,
+                              std::vector<interface_address> const& all) {
+    auto const is_it = [&](interface_address const& one) {
+        return one.interface == wanted || one.address.host() == wanted;
+    };
+    if (std::ranges::any_of(all, is_it)) return;
+    throw bad_argument{"interface '" + wanted + "' is none of this machine's: " + describe(all)};
+}
+
 /// The first address of that interface in the family of the rendezvous.
-/// @throws bad_argument  listing the interfaces, when there is none of that name; naming families, when it has none of that kind
+/// @throws bad_argument  as require_interface; naming families, when it has none of that kind
 inline interface_address named_interface(interface_wish const& wish,
                                          std::vector<interface_address> const& all) {
-    bool known = false;
+    require_interface(wish.interface, all);
     for (auto const& one : all) {
         if (one.address.host() == wish.interface) return one;
-        if (one.interface != wish.interface) continue;
-        known = true;
-        if (one.address.family() == wish.towards.family()) return one;
-    }
-    if (!known) {
-        throw bad_argument{"interface '" + wish.interface +
-                           "' is none of this machine's: " + describe(all)};
+        if (one.interface == wish.interface && one.address.family() == wish.towards.family()) {
+            return one;
+        }
     }
     throw bad_argument{"interface '" + wish.interface + "' has no " +
                        family_name(wish.towards.family()) +

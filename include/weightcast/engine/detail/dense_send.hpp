@@ -29,6 +29,7 @@
 #include <weightcast/plan/packing_plan.hpp>
 #include <weightcast/runtime/event.hpp>
 #include <weightcast/runtime/stream.hpp>
+#include <weightcast/runtime/stream_sync_scope.hpp>
 
 namespace weightcast::detail {
 
@@ -109,12 +110,22 @@ class dense_sender {
     // A trainer rank outside every group takes part in what the source does to make its tensors.
     std::vector<std::uint64_t> walk() {
         stream<runtime> aside{cpu_device};
-        fetched_tensors<runtime, Source> fetched{source_, aside.ref(), own_, ambient_};
-        for (std::size_t i = 0; i < own_.parameters.size(); ++i) {
-            fetched.fetch_up_to(i);
-            fetched.release(i, aside.ref());
+        // Also when the source throws: its work reads tensors that are the caller's again after this.
+        stream_sync_scope<runtime> const work{aside.ref()};
+        walk_on(aside.ref());
+        event<runtime> made{};
+        runtime::record(made.ref(), aside.ref());
+        if (!runtime::wait(made.ref(), limits_.at)) {
+            fail<timeout>("the source did not make its tensors", {.where = phase::payload});
         }
         return {};
+    }
+    void walk_on(stream_ref made_on) {
+        fetched_tensors<runtime, Source> fetched{source_, made_on, own_, ambient_};
+        for (std::size_t i = 0; i < own_.parameters.size(); ++i) {
+            fetched.fetch_up_to(i);
+            fetched.release(i, made_on);
+        }
     }
 
     void send_chunk(packed_chunk const& chunk, fetched_tensors<runtime, Source>& fetched) {

@@ -2,11 +2,8 @@
 // A fleet of engines over Gloo: ranks are threads of one process, which meet on a port of this machine.
 #pragma once
 
-#include <chrono>
 #include <functional>
-#include <future>
 #include <memory>
-#include <mutex>
 
 #include <comm/gloo_makers.hpp>
 #include <support/test_model.hpp>
@@ -19,19 +16,13 @@ struct gloo_ranks {
 
     static std::function<communicator_factory<communicator>(int rank)> factories(int size,
                                                                                  device where) {
-        struct meeting {
-            std::promise<endpoint> promise;
-            std::shared_future<endpoint> at = promise.get_future().share();
-        };
-        auto const point = std::make_shared<meeting>();
+        auto const where_they_meet = std::make_shared<meeting_point>();
         auto const name = fresh_group_name();
         return [=](int rank) -> communicator_factory<communicator> {
             return [=](group_init const&) {
                 auto options = options_for({.size = size, .where = {where}}, name, rank);
-                options.on_listening = [point](endpoint const& bound) {
-                    point->promise.set_value(bound);
-                };
-                options.at = rank == 0 ? endpoint{"127.0.0.1:0"} : point->at.get();
+                options.on_listening = [=](endpoint const& bound) { where_they_meet->tell(bound); };
+                options.at = rank == 0 ? endpoint{"127.0.0.1:0"} : where_they_meet->get();
                 return gloo_communicator::join(options);
             };
         };
