@@ -7,10 +7,8 @@
 #include <weightcast/comm/concepts.hpp>
 #include <weightcast/comm/endpoint.hpp>
 #include <weightcast/comm/group_registry.hpp>
-#include <weightcast/comm/listen_socket.hpp>
 #include <weightcast/comm/local_communicator.hpp>
 #include <weightcast/comm/local_group.hpp>
 #include <weightcast/comm/proofs.hpp>
 #include <weightcast/comm/rank_layout.hpp>
-#include <weightcast/comm/resolve.hpp>
 #include <weightcast/comm/transfer_range.hpp>

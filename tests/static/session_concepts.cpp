@@ -15,7 +15,6 @@ using namespace weightcast;
 using test::plain_engine;
 using test::plain_init;
 using test::plain_trainer;
-using test::plain_update;
 
 static_assert(AnyTransferEngine<plain_engine>);
 static_assert(TrainerEngine<plain_trainer, plain_init, int>);

@@ -2,7 +2,6 @@
 #include <program/child.hpp>
 
 #include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <mutex>
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 // How a sender says when its tensors are ready, and how a receiver says who still reads its buffer.
 
-#include <bitset>
+#include <array>
 #include <chrono>
 #include <string>
 
@@ -52,14 +52,13 @@ class source_devices {
         if (where.index < 0 || where.index >= max_devices) {
             throw bad_argument{"device " + to_string(where) + " has no index from 0 to 63"};
         }
-        set_.set(static_cast<std::size_t>(where.index));
+        set_[static_cast<std::size_t>(where.index)] = true;
     }
     /// Waits for each. @throws timeout  naming the device; nothing was sent
     template <DeviceRuntime R>
     void wait(deadline until) const {
-        if (set_.none()) return;
         for (int i = 0; i < max_devices; ++i) {
-            if (!set_.test(static_cast<std::size_t>(i)) || R::wait_device(i, until)) continue;
+            if (!set_[static_cast<std::size_t>(i)] || R::wait_device(i, until)) continue;
             throw timeout{
                 "source device " + to_string(device{R::kind, i}) +
                 " was still busy at the deadline; produced_on{stream} waits for one stream only"};
@@ -67,7 +66,7 @@ class source_devices {
     }
 
   private:
-    std::bitset<max_devices> set_;
+    std::array<bool, max_devices> set_{};
 };
 
 }  // namespace weightcast

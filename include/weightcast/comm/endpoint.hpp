@@ -36,7 +36,7 @@ inline bool is_ipv6(std::string const& text) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '.' || c == '-' || c == '_';
     };
-    return !scope.empty() && scope.size() <= 32 && std::ranges::all_of(scope, allowed);
+    return !scope.empty() && scope.size() <= 32 && std::all_of(scope.begin(), scope.end(), allowed);
 }
 
 inline bool is_host_name(std::string_view text) {

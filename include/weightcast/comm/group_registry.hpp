@@ -3,12 +3,12 @@
 // Which groups this process is in: joining a name anew ends the group that held it, never in silence.
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <weightcast/base/log.hpp>
 
@@ -80,7 +80,7 @@ class group_registry {
         std::shared_ptr<place> old;
         {
             std::lock_guard const lock{mutex_};
-            old = std::exchange(places_[{fresh->member.name, fresh->member.rank}], fresh);
+            old = std::exchange(place_of(fresh->member), fresh);
         }
         if (old != nullptr) replace(*old, fresh->member);
         return entry{*this, std::move(fresh)};
@@ -103,17 +103,25 @@ class group_registry {
         old.replaced(why);
         old.replaced = nullptr;
     }
+    // Under the lock. Null: the name is new.
+    std::shared_ptr<place>& place_of(group_member const& member) {
+        for (auto& one : places_) {
+            if (one->member.rank == member.rank && one->member.name == member.name) return one;
+        }
+        return places_.emplace_back();
+    }
     void forget(std::shared_ptr<place> const& held) noexcept {
         std::lock_guard const lock{mutex_};
-        for (auto at = places_.begin(); at != places_.end(); ++at) {
-            if (at->second != held) continue;
-            places_.erase(at);
+        for (auto& one : places_) {
+            if (one != held) continue;
+            one = std::move(places_.back());
+            places_.pop_back();
             return;
         }
     }
 
     mutable std::mutex mutex_;
-    std::map<std::pair<std::string, int>, std::shared_ptr<place>> places_;
+    std::vector<std::shared_ptr<place>> places_;  // a process is in a handful of groups
 };
 
 }  // namespace weightcast

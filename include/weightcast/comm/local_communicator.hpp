@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <span>
@@ -132,7 +131,8 @@ class local_communicator : public communicator_operations<local_communicator> {
         std::atomic<std::uint64_t> issued{0};
         std::atomic<std::uint64_t> completed{0};
         std::atomic<int> suspect{-1};
-        std::deque<batch> batches;
+        std::vector<batch> batches;  // in the order of their operations, from the oldest around
+        std::size_t oldest_batch = 0;
     };
     /// What the collective stream runs: an operation with its one range inside, or its ranges in a batch.
     struct task {
@@ -216,16 +216,16 @@ class local_communicator : public communicator_operations<local_communicator> {
     /// A copy of the ranges that stays until the operation enqueued next is over.
     std::vector<transfer_range> const& keep(std::span<transfer_range const> ranges) {
         auto& batches = state_->batches;
+        auto& oldest = state_->oldest_batch;
         auto const over = state_->completed.load(std::memory_order_acquire);
-        batch fresh{};
-        if (!batches.empty() && batches.front().number <= over) {
-            fresh = std::move(batches.front());
-            batches.pop_front();
+        if (batches.empty() || batches[oldest].number > over) {
+            batches.insert(batches.begin() + static_cast<std::ptrdiff_t>(oldest), batch{});
         }
-        fresh.ranges.assign(ranges.begin(), ranges.end());
-        fresh.number = state_->issued.load(std::memory_order_relaxed) + 1;
-        batches.push_back(std::move(fresh));
-        return batches.back().ranges;
+        auto& used = batches[oldest];
+        oldest = (oldest + 1) % batches.size();
+        used.ranges.assign(ranges.begin(), ranges.end());
+        used.number = state_->issued.load(std::memory_order_relaxed) + 1;
+        return used.ranges;
     }
 
     void dispose() noexcept {

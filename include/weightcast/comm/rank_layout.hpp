@@ -3,7 +3,6 @@
 // Which rank of a transfer group a worker has, and the proof that no two workers claim one.
 
 #include <algorithm>
-#include <map>
 #include <ranges>
 #include <span>
 #include <string>
@@ -46,12 +45,12 @@ struct rank_layout {
 /// Position of a process-wide rank among an engine's members, in their order.
 /// @throws bad_argument  when it is no member, or a member is listed twice
 inline int position_within(int process_rank, std::span<int const> members) {
-    auto const found = std::ranges::find(members, process_rank);
+    auto const found = std::find(members.begin(), members.end(), process_rank);
     if (found == members.end()) {
         throw bad_argument{"process rank " + std::to_string(process_rank) +
                            " is no member of this engine"};
     }
-    if (std::ranges::count(members, process_rank) != 1) {
+    if (std::count(members.begin(), members.end(), process_rank) != 1) {
         throw bad_argument{"process rank " + std::to_string(process_rank) +
                            " is listed twice among the members of this engine"};
     }
@@ -70,24 +69,24 @@ inline void check_ranks(std::span<rank_claim const> claims, int world_size) {
     if (world_size < 1) {
         throw bad_argument{"a world of " + std::to_string(world_size) + " ranks has nobody in it"};
     }
-    std::map<int, std::string const*> holders;
+    // By rank; a rank beyond the number of claims is claimed in vain while one below is not.
+    std::vector<rank_claim const*> holders(claims.size(), nullptr);
     for (auto const& claim : claims) {
         if (claim.rank < 0 || claim.rank >= world_size) {
             throw bad_argument{claim.who + " claims rank " + std::to_string(claim.rank) +
                                ", which is no rank of a world of " + std::to_string(world_size)};
         }
-        auto const [place, fresh] = holders.emplace(claim.rank, &claim.who);
-        if (!fresh) {
-            throw bad_argument{*place->second + " and " + claim.who + " both claim rank " +
+        auto const rank = static_cast<std::size_t>(claim.rank);
+        if (rank >= holders.size()) continue;
+        if (holders[rank] != nullptr) {
+            throw bad_argument{holders[rank]->who + " and " + claim.who + " both claim rank " +
                                std::to_string(claim.rank)};
         }
+        holders[rank] = &claim;
     }
-    int expected = 0;
-    for (auto const& [rank, who] : holders) {
-        if (rank != expected) break;
-        ++expected;
-    }
-    if (expected != world_size) {
+    std::size_t expected = 0;
+    while (expected < holders.size() && holders[expected] != nullptr) ++expected;
+    if (expected < static_cast<std::size_t>(world_size)) {
         throw bad_argument{"nobody claims rank " + std::to_string(expected) + " of a world of " +
                            std::to_string(world_size)};
     }

@@ -42,7 +42,7 @@ using communicator_factory = std::function<C(group_init const&)>;
 
 /// A factory that hands over a communicator that has joined already.
 template <Communicator C>
-communicator_factory<C> already_joined(C&& communicator) {
+communicator_factory<C> already_joined(C communicator) {
     auto held = std::make_shared<std::optional<C>>(std::move(communicator));
     return [held](group_init const&) {
         if (!*held) throw lifecycle_error{"init: this communicator was handed over already"};

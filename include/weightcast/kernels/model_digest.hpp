@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -60,6 +59,14 @@ inline void digest_tensor(digest_state& state, const_tensor_view<host_space> con
     digest_number(state, tensor.bytes());
     digest_elements(state, tensor);
 }
+template <class View, class Tensors>
+std::vector<View> sorted_by_name(Tensors&& tensors) {
+    std::vector<View> sorted;
+    for (auto const& t : tensors) sorted.push_back({t.name, view_of(t.tensor)});
+    std::sort(sorted.begin(), sorted.end(),
+              [](View const& a, View const& b) { return a.name < b.name; });
+    return sorted;
+}
 
 }  // namespace detail
 
@@ -80,11 +87,12 @@ class model_digest_state {
     /// @throws bad_argument  for a name that does not come after the one before; the state is as it
     ///                       was
     void add(std::string_view name, const_tensor_view<host_space> const& tensor) {
-        if (last_ && name <= *last_) {
+        if (any_ && name <= last_) {
             throw bad_argument{"a model's digest takes each name once and in order, got '" +
-                               std::string{name} + "' after '" + *last_ + "'"};
+                               std::string{name} + "' after '" + last_ + "'"};
         }
-        last_.emplace(name);
+        last_ = name;
+        any_ = true;
         detail::digest_string(state_, name);
         detail::digest_tensor(state_, tensor);
     }
@@ -93,7 +101,8 @@ class model_digest_state {
 
   private:
     digest_state state_{};
-    std::optional<std::string> last_{};
+    std::string last_{};
+    bool any_ = false;
 };
 
 /// Digest of a model, its tensors in any order.
@@ -101,11 +110,10 @@ class model_digest_state {
 template <std::ranges::input_range Tensors>
     requires NamedHostTensor<std::ranges::range_value_t<Tensors>>
 std::uint64_t model_digest(Tensors&& tensors) {
-    std::vector<named_view<host_space>> sorted;
-    for (auto const& t : tensors) sorted.push_back({t.name, view_of(t.tensor)});
-    std::ranges::sort(sorted, {}, &named_view<host_space>::name);
     model_digest_state state;
-    for (auto const& t : sorted) state.add(t.name, t.tensor);
+    for (auto const& t : detail::sorted_by_name<named_view<host_space>>(tensors)) {
+        state.add(t.name, t.tensor);
+    }
     return state.value();
 }
 

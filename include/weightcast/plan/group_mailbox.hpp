@@ -21,6 +21,7 @@
 #include <weightcast/base/error.hpp>
 #include <weightcast/base/operation.hpp>
 #include <weightcast/comm/concepts.hpp>
+#include <weightcast/runtime/detail/left_behind.hpp>
 #include <weightcast/runtime/device_buffer.hpp>
 #include <weightcast/tensor/tensor_view.hpp>
 
@@ -122,7 +123,10 @@ class group_mailbox {
         }
         staging(staging const&) = delete;
         ~staging() {
-            if (!finished_ && !detail::settle(communicator_)) static_cast<void>(host_.release());
+            if (finished_ || detail::settle(communicator_)) return;
+            detail::kept_list unproven;  // the transport may still write there
+            unproven.keep(std::move(host_));
+            detail::leave_behind(unproven);
         }
         tensor_view<space> view(dtype type) {
             extents const shape{static_cast<std::int64_t>(host_->size() / item_size(type))};

@@ -39,15 +39,12 @@ class [[nodiscard]] stream_sync_scope {
     stream_sync_scope(stream_sync_scope&&) = delete;
     /// Waits for at most the grace.
     ~stream_sync_scope() {
-        if (prove_silently()) free_kept();
-        if (kept_.empty()) return;
+        if (prove_silently()) kept_.clear();
+        if (kept_.size() == 0) return;
         log_line("stream_sync_scope: " + std::to_string(kept_.size()) +
                  " resources are left behind: the streams that use them are not done after " +
                  std::to_string(grace_.count()) + " ms");
-        while (!kept_.empty()) {
-            detail::leave_behind(std::move(kept_.back()));
-            kept_.pop_back();
-        }
+        detail::leave_behind(kept_);
     }
 
     /// Answers for another stream too. Adding one twice changes nothing.
@@ -62,10 +59,7 @@ class [[nodiscard]] stream_sync_scope {
     /// reverse order of their coming.
     template <class T>
     T& keep(T resource) {
-        auto holder = std::make_unique<detail::kept_as<T>>(std::move(resource));
-        auto& kept = holder->value;
-        kept_.push_back(std::move(holder));
-        return kept;
+        return kept_.keep(std::move(resource));
     }
 
     /// Waits until all that was put on the streams so far is done, then frees what is kept.
@@ -76,7 +70,7 @@ class [[nodiscard]] stream_sync_scope {
             throw timeout{"stream_sync_scope: the work on " + std::to_string(streams_.size()) +
                           " streams is not done at the deadline; what the scope keeps is kept"};
         }
-        free_kept();
+        kept_.clear();
     }
 
     /// Resources of all scopes of this runtime's process that could not be freed.
@@ -101,13 +95,10 @@ class [[nodiscard]] stream_sync_scope {
             return false;
         }
     }
-    void free_kept() noexcept {
-        while (!kept_.empty()) kept_.pop_back();
-    }
 
     std::chrono::milliseconds grace_;
     std::vector<answered> streams_;
-    std::vector<std::unique_ptr<detail::kept>> kept_;
+    detail::kept_list kept_;
 };
 
 }  // namespace weightcast

@@ -2,6 +2,7 @@
 #pragma once
 // Tensors of other frameworks, taken over and handed out through DLPack without a copy.
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -136,8 +137,8 @@ exported_dlpack to_dlpack(basic_tensor_view<Space, Byte> const& view, Owner owne
     using exported = detail::dlpack_export<Owner>;
     auto const where = detail::to_dlpack_device(view.where());
     auto made = std::make_unique<exported>(std::move(owner));
-    std::ranges::copy(view.shape(), made->shape.begin());
-    std::ranges::copy(view.strides(), made->strides.begin());
+    std::copy(view.shape().begin(), view.shape().end(), made->shape.begin());
+    std::copy(view.strides().begin(), view.strides().end(), made->strides.begin());
     void* const data =
         view.bytes() == 0 ? nullptr : const_cast<void*>(static_cast<void const*>(view.data()));
     made->managed.version = {dlpack::major_version, dlpack::minor_version};

@@ -3,7 +3,6 @@
 // The library's own view of a tensor: where it lies, what it holds, how it is laid out. Owns
 // nothing.
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +30,9 @@ struct tensor_layout {
     std::uint64_t bytes() const { return checked_multiply(elements(), item_size(type)); }
     /// Dense and row-major: its bytes lie one after the other.
     constexpr bool contiguous() const noexcept {
-        if (std::ranges::find(shape, 0) != shape.end()) return true;
+        for (auto const extent : shape) {
+            if (extent == 0) return true;
+        }
         std::int64_t step = 1;
         for (std::size_t i = shape.size(); i-- > 0;) {
             if (shape[i] != 1 && strides[i] != step) return false;
@@ -51,8 +52,8 @@ inline void validate(tensor_layout const& layout) {
                         std::to_string(layout.strides.size()) + " strides"};
     }
     bool const empty = layout.elements() == 0;
-    if (std::ranges::any_of(layout.strides, [](std::int64_t s) { return s < 0; })) {
-        throw bad_input{"a tensor has a negative stride"};
+    for (auto const stride : layout.strides) {
+        if (stride < 0) throw bad_input{"a tensor has a negative stride"};
     }
     if (empty) return;
     std::uint64_t last = 0;

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,7 +56,7 @@ class local_exchange {
     /// @throws lifecycle_error  for a rank that has joined already; what ended the group, if it has ended
     void join(int rank) {
         std::lock_guard const lock{mutex_};
-        if (end_) throw_end(rank, {.where = phase::connect, .rank = rank});
+        if (ended_) throw_end(rank, {.where = phase::connect, .rank = rank});
         if (std::exchange(at(rank).joined, true)) {
             throw lifecycle_error{"rank " + std::to_string(rank) + " of group '" + name_ +
                                   "' has joined already; a new local_group forms the group anew"};
@@ -124,7 +123,7 @@ class local_exchange {
         mine.bytes.store(0, std::memory_order_relaxed);
         mine.moved = clock::now();
         mine.posted = &op;
-        if (!end_) refuse_mismatch(op);
+        if (!ended_) refuse_mismatch(op);
     }
     /// The rank's operation is another side of this one.
     bool is_met(local_operation const& op, int rank) const noexcept {
@@ -177,10 +176,10 @@ class local_exchange {
                      bool is_last = false) {
         auto& mine = at(op.rank);
         mine.arrived = stage;
-        if (!end_ && all_arrived(op, stage)) release_all(op, stage, is_last);
+        if (!ended_ && all_arrived(op, stage)) release_all(op, stage, is_last);
         while (mine.released < stage) {
-            if (!end_) end_for_absent(op);
-            if (end_) give_up(lock, op);
+            if (!ended_) end_for_absent(op);
+            if (ended_) give_up(lock, op);
             wait_until(lock, next_look(op));
         }
     }
@@ -188,14 +187,14 @@ class local_exchange {
     template <class Part>
     void work(std::unique_lock<std::mutex>& lock, local_operation const& op, Part part) {
         auto& mine = at(op.rank);
-        if (end_) give_up(lock, op);
+        if (ended_) give_up(lock, op);
         mine.copying = true;
         lock.unlock();
         part();
         lock.lock();
         mine.copying = false;
         mine.moved = clock::now();
-        if (end_) changed_.notify_all();
+        if (ended_) changed_.notify_all();
     }
 
     void finish_all_reduce(std::unique_lock<std::mutex>& lock, local_operation const& op) {
@@ -235,7 +234,7 @@ class local_exchange {
     // --- the end ---
 
     void end_locked(local_end how) noexcept {
-        if (!end_) end_ = std::move(how);
+        if (!ended_) end_ = std::move(how);
         ended_.store(true, std::memory_order_release);
         changed_.notify_all();
     }
@@ -279,7 +278,7 @@ class local_exchange {
                             .bytes_done = mine.bytes.load(std::memory_order_relaxed)});
     }
     [[noreturn]] void throw_end(int rank, failure_facts facts) const {
-        throw_as_seen_by(rank, *end_, name_, std::move(facts));
+        throw_as_seen_by(rank, end_, name_, std::move(facts));
     }
 
     // --- bytes ---
@@ -307,7 +306,7 @@ class local_exchange {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<seat> seats_;
-    std::optional<local_end> end_;
+    local_end end_{};  // once it has ended
     std::atomic<bool> ended_{false};
 };
 

@@ -105,9 +105,9 @@ void unless_forked(char const* call, Body body) noexcept {
 inline bool wait_for_device(host_state& state, device where, deadline until) {
     constexpr std::size_t batch = 32;
     std::array<host_mark_ring::issued, batch> points{};
-    for (std::size_t next = 0;;) {
+    for (auto* next = state.newest_stream(); next != nullptr;) {
         std::size_t count = 0;
-        auto const stopped = state.visit_streams(next, [&](host_stream& stream) {
+        next = state.visit_streams(next, [&](host_stream& stream) {
             if (count == batch) return false;
             if (stream.is_waited_for(where)) points[count++] = stream.present_point();
             return true;
@@ -115,9 +115,8 @@ inline bool wait_for_device(host_state& state, device where, deadline until) {
         for (std::size_t i = 0; i < count; ++i) {
             if (!points[i].mark->wait(points[i].point.generation(), until)) return false;
         }
-        if (count < batch) return true;
-        next = stopped;
     }
+    return true;
 }
 
 }  // namespace weightcast::detail

@@ -6,9 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
-#include <vector>
 
 #include <weightcast/base/error.hpp>
 #include <weightcast/runtime/detail/host_futex.hpp>
@@ -81,29 +79,44 @@ struct host_point {
     constexpr bool recorded() const noexcept { return packed != 0; }
 };
 
-/// All marks of a process by index. They are never freed: an event may outlive the stream it was recorded on.
+/// All marks of a process by index. None is freed before all are: an event may outlive the stream it was
+/// recorded on.
 class host_mark_directory {
   public:
+    host_mark_directory() = default;
+    host_mark_directory(host_mark_directory const&) = delete;
+    host_mark_directory& operator=(host_mark_directory const&) = delete;
+    ~host_mark_directory() {
+        for (auto const& slot : top_) {
+            auto* const middle = slot.load(std::memory_order_relaxed);
+            if (middle == nullptr) continue;
+            for (auto const& marks : *middle) delete marks.load(std::memory_order_relaxed);
+            delete middle;
+        }
+    }
+
     static constexpr std::size_t marks_per_chunk = 64;
     using chunk = std::array<host_mark, marks_per_chunk>;
 
     /// A fresh chunk and the index of its first mark. @throws out_of_memory  for more than 16 million marks
-    std::pair<chunk*, std::uint32_t> grow() {
+    struct grown {
+        chunk* marks;
+        std::uint32_t first;
+    };
+    grown grow() {
         std::lock_guard const lock{mutex_};
-        auto const number = chunks_.size();
+        auto const number = chunks_;
         if (number == fan_out * fan_out) {
             throw out_of_memory{"host_runtime: more than 16777216 event records are outstanding"};
         }
         auto& middle = top_[number / fan_out];
         if (middle.load(std::memory_order_relaxed) == nullptr) {
-            middles_.push_back(std::make_unique<level>());
-            middle.store(middles_.back().get(), std::memory_order_release);
+            middle.store(new level{}, std::memory_order_release);
         }
-        chunks_.push_back(std::make_unique<chunk>());
-        auto* const fresh = chunks_.back().get();
-        middle.load(std::memory_order_relaxed)
-            ->at(number % fan_out)
-            .store(fresh, std::memory_order_release);
+        auto* const fresh = new chunk{};
+        (*middle.load(std::memory_order_relaxed))[number % fan_out].store(
+            fresh, std::memory_order_release);
+        ++chunks_;
         return {fresh, static_cast<std::uint32_t>(number * marks_per_chunk)};
     }
 
@@ -130,8 +143,7 @@ class host_mark_directory {
 
     std::array<std::atomic<level*>, fan_out> top_{};
     std::mutex mutex_;  // among callers that grow
-    std::vector<std::unique_ptr<level>> middles_;
-    std::vector<std::unique_ptr<chunk>> chunks_;
+    std::size_t chunks_ = 0;
 };
 
 /// The marks of one stream, used in turn, the longest unused first. All calls under the stream's lock.

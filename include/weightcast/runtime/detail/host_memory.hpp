@@ -7,12 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <new>
 #include <string>
+#include <vector>
 
 #include <weightcast/base/error.hpp>
 #include <weightcast/runtime/detail/host_pool.hpp>
@@ -50,12 +49,12 @@ class host_memory {
     /// @throws contract_violation  for a pointer that `allocate` did not give or that is free already
     void deallocate(void* data, host_stream_use on, bool poisoned) {
         std::lock_guard const lock{mutex_};
-        auto const found = blocks_.find(address(data));
-        if (found == blocks_.end() || !found->second.is_active()) {
+        auto const found = first_from(data);
+        if (found == blocks_.end() || (*found)->data != data || !(*found)->is_active()) {
             throw contract_violation{
                 "host_runtime::deallocate: this pointer was not allocated here, or is deallocated already"};
         }
-        auto& block = found->second;
+        auto& block = **found;
         block.take_back(on, poison_, poisoned);
         pool_of(block.where).list(block);
     }
@@ -75,12 +74,15 @@ class host_memory {
     void release_all_free() {
         std::lock_guard const lock{mutex_};
         for (auto& pool : pools_) {
-            pool.release_if([](host_block const&) { return true; }, releaser());
+            pool.release_all(releaser());
         }
     }
     bool has_active() {
         std::lock_guard const lock{mutex_};
-        return std::ranges::any_of(pools_, [](auto& p) { return p.counters().active != 0; });
+        for (auto const& pool : pools_) {
+            if (pool.counters().active != 0) return true;
+        }
+        return false;
     }
 
     /// What is known of a pointer.
@@ -92,9 +94,10 @@ class host_memory {
     };
     place locate(void const* p) {
         std::lock_guard const lock{mutex_};
-        auto const above = blocks_.upper_bound(address(p));
-        if (above == blocks_.begin()) return {};
-        auto const& block = std::prev(above)->second;
+        auto const from = first_from(p);
+        auto const is_its_start = from != blocks_.end() && (*from)->data == p;
+        if (!is_its_start && from == blocks_.begin()) return {};
+        auto const& block = is_its_start ? **from : *from[-1];
         auto const offset = address(p) - address(block.data);
         if (offset >= block.capacity) return {};
         if (!block.is_active()) return {false, true, block.where, 0};
@@ -103,15 +106,8 @@ class host_memory {
     }
 
   private:
-    /// Gives a block back that a pool has dropped.
-    struct system_release {
-        host_memory* memory;
-        void operator()(host_block& block) const {
-            block.to_system(memory->poison_);
-            memory->blocks_.erase(address(block.data));
-        }
-    };
-    system_release releaser() noexcept { return {this}; }
+    friend host_release;
+    host_release releaser() noexcept { return {this}; }
 
     static std::uintptr_t address(void const* p) noexcept {
         return reinterpret_cast<std::uintptr_t>(p);
@@ -128,19 +124,23 @@ class host_memory {
         pool.make_room(capacity, limit, releaser());
         if (!pool.has_room(capacity, limit)) return nullptr;
         pool.prepare_for_another();
-        auto* const data = host_block::from_system(capacity);
-        if (data == nullptr) return nullptr;
-        try {
-            auto& block = blocks_[address(data)];
-            block.data = data;
-            block.capacity = capacity;
-            block.where = where;
-            pool.added(capacity);
-            return &block;
-        } catch (...) {
-            host_block{.data = data}.to_system(poison_);
-            throw;
+        blocks_.reserve(blocks_.size() + 1);
+        auto* const block = new host_block{.capacity = capacity, .where = where};
+        block->data = host_block::from_system(capacity);
+        if (block->data == nullptr) {
+            delete block;
+            return nullptr;
         }
+        blocks_.insert(first_from(block->data), block);  // within what was reserved
+        pool.added(capacity);
+        return block;
+    }
+    /// The first block that begins there or behind it.
+    std::vector<host_block*>::iterator first_from(void const* p) {
+        return std::lower_bound(blocks_.begin(), blocks_.end(), p,
+                                [](host_block const* block, void const* at) {
+                                    return address(block->data) < address(at);
+                                });
     }
     [[noreturn]] static void throw_out_of_memory(host_pool const& pool, std::size_t bytes,
                                                  device where, std::size_t limit) {
@@ -157,9 +157,15 @@ class host_memory {
     }
 
     std::mutex mutex_;
-    std::map<std::uintptr_t, host_block> blocks_;           // by address
+    std::vector<host_block*> blocks_;                       // by address, owned
     std::array<host_pool, host_device_limit + 1> pools_{};  // 0: cpu
     host_poison poison_;
 };
+
+inline void host_release::operator()(host_block& block) const {
+    block.to_system(memory->poison_);
+    memory->blocks_.erase(memory->first_from(block.data));
+    delete &block;
+}
 
 }  // namespace weightcast::detail

@@ -12,6 +12,14 @@
 
 namespace weightcast::detail {
 
+class host_memory;
+
+/// Gives a block back to the system that a pool has dropped.
+struct host_release {
+    host_memory* memory;
+    void operator()(host_block& block) const;
+};
+
 /// Counters and free blocks of one device; under the lock of host_memory.
 /// Kept: what fits what is asked for. A block that is too small for a request that had to go to the system
 /// is outgrown and goes back once idle; what is free stays below the peak of what was in use.
@@ -24,7 +32,9 @@ class host_pool {
     /// The smallest free block that fits and is at most twice as large: one that the same stream freed, else
     /// one that its stream has left. Null when there is none.
     host_block* find(std::size_t bytes, host_stream_use on) const noexcept {
-        auto const first = std::ranges::lower_bound(free_, bytes, {}, &host_block::capacity);
+        auto const first = std::lower_bound(
+            free_.begin(), free_.end(), bytes,
+            [](host_block const* b, std::size_t wanted) { return b->capacity < wanted; });
         auto const most = std::max(bytes, host_block::alignment / 2);
         auto const last = std::find_if(first, free_.end(),
                                        [&](host_block const* b) { return b->capacity / 2 > most; });
@@ -54,19 +64,20 @@ class host_pool {
         block.bytes = 0;
         block.freed_order = ++frees_;
         free_bytes_ += block.capacity;
-        auto const at = std::ranges::upper_bound(free_, block.capacity, {}, &host_block::capacity);
+        auto const at = std::upper_bound(
+            free_.begin(), free_.end(), block.capacity,
+            [](std::size_t wanted, host_block const* b) { return wanted < b->capacity; });
         free_.insert(at, &block);  // within what prepare_for_another reserved
     }
     void unlist(host_block& block) noexcept {
-        free_.erase(std::ranges::find(free_, &block));
+        free_.erase(std::find(free_.begin(), free_.end(), &block));
         forget(block);
         block.outgrown = false;
     }
 
     /// A request of that capacity must go to the system: `release(block)` returns what is not worth keeping,
     /// and all that is idle where the limit leaves no room.
-    template <class Release>
-    void make_room(std::size_t capacity, std::size_t limit, Release release) {
+    void make_room(std::size_t capacity, std::size_t limit, host_release release) {
         for (auto* block : free_) {
             if (block->capacity < capacity && !block->outgrown) {
                 block->outgrown = true;
@@ -80,27 +91,29 @@ class host_pool {
     bool has_room(std::size_t capacity, std::size_t limit) const noexcept {
         return capacity <= limit && counters_.reserved <= limit - capacity;
     }
-    template <class Release>
-    void release_outgrown(Release release) {
-        if (outgrown_ == 0) return;
-        release_if([](host_block const& b) { return b.outgrown && b.is_idle(); }, release);
+    void release_outgrown(host_release release) {
+        if (outgrown_ != 0) release_free(which::outgrown, release);
     }
-    template <class Release>
-    void release_idle(Release release) {
-        release_if([](host_block const& b) { return b.is_idle(); }, release);
-    }
-    template <class Which, class Release>
-    void release_if(Which which, Release release) {
-        std::erase_if(free_, [&](host_block* block) {
-            if (!which(*block)) return false;
-            drop(*block, release);
-            return true;
-        });
-    }
+    void release_idle(host_release release) { release_free(which::idle, release); }
+    /// Idle or not.
+    void release_all(host_release release) { release_free(which::all, release); }
 
   private:
-    template <class Release>
-    bool release_oldest(Release release) {
+    enum class which : std::uint8_t { outgrown, idle, all };
+    void release_free(which wanted, host_release release) {
+        std::size_t left = 0;
+        for (auto* block : free_) {
+            bool const goes = wanted == which::all ||
+                              ((wanted == which::idle || block->outgrown) && block->is_idle());
+            if (goes) {
+                drop(*block, release);
+            } else {
+                free_[left++] = block;
+            }
+        }
+        free_.resize(left);
+    }
+    bool release_oldest(host_release release) {
         host_block* oldest = nullptr;
         for (auto* block : free_) {
             if (block->is_idle() &&
@@ -109,7 +122,7 @@ class host_pool {
             }
         }
         if (oldest == nullptr) return false;
-        free_.erase(std::ranges::find(free_, oldest));
+        free_.erase(std::find(free_.begin(), free_.end(), oldest));
         drop(*oldest, release);
         return true;
     }
@@ -117,8 +130,7 @@ class host_pool {
         free_bytes_ -= block.capacity;
         if (block.outgrown) --outgrown_;
     }
-    template <class Release>
-    void drop(host_block& block, Release release) {
+    void drop(host_block& block, host_release release) {
         forget(block);
         --blocks_;
         counters_.reserved -= block.capacity;

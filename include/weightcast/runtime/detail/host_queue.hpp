@@ -8,10 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include <weightcast/runtime/detail/host_futex.hpp>
 
@@ -71,6 +70,13 @@ struct alignas(64) host_node {
 /// A ring of nodes that grows. `push` under the stream's lock, the rest on the stream's thread.
 class host_queue {
   public:
+    host_queue() = default;
+    host_queue(host_queue const&) = delete;
+    host_queue& operator=(host_queue const&) = delete;
+    ~host_queue() {
+        while (newest_ != nullptr) delete std::exchange(newest_, newest_->older);
+    }
+
     /// Puts an operation in; true when `wake(node)` must follow, best after the lock is dropped.
     /// Allocates only when all nodes are full. @throws std::bad_alloc  and nothing is queued
     template <class F>
@@ -91,7 +97,7 @@ class host_queue {
         host_node* const next = fill_->next.load(std::memory_order_relaxed);
         if (next->word.load(std::memory_order_relaxed) != host_node::ready) return;
         host_node* const fresh = add();
-        blocks_.back()->back().next.store(next, std::memory_order_relaxed);
+        newest_->nodes.back().next.store(next, std::memory_order_relaxed);
         fill_->next.store(fresh, std::memory_order_relaxed);
     }
     static void wake(host_node* node) noexcept {
@@ -116,12 +122,17 @@ class host_queue {
 
   private:
     static constexpr std::size_t nodes_per_block = 64;
-    using block = std::array<host_node, nodes_per_block>;
+    struct block {
+        std::array<host_node, nodes_per_block> nodes{};
+        block* older = nullptr;
+    };
 
     /// A ring of fresh nodes.
     host_node* add() {
-        blocks_.push_back(std::make_unique<block>());
-        auto& nodes = *blocks_.back();
+        auto* const fresh = new block{};
+        fresh->older = newest_;
+        newest_ = fresh;
+        auto& nodes = fresh->nodes;
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             nodes[i].next.store(&nodes[(i + 1) % nodes.size()], std::memory_order_relaxed);
         }
@@ -129,7 +140,7 @@ class host_queue {
     }
 
     host_node* fill_ = nullptr;  // always free
-    std::vector<std::unique_ptr<block>> blocks_;
+    block* newest_ = nullptr;
 };
 
 }  // namespace weightcast::detail

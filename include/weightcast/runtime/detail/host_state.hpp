@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <deque>
 #include <mutex>
 #include <string>
 
@@ -30,6 +29,7 @@ struct host_event {
     std::atomic<std::uint64_t> generation{1};
     std::atomic<std::uint64_t> point{0};
     host_event* next_free = nullptr;
+    host_event* made_before = nullptr;
 };
 
 /// Streams, events, memory and settings.
@@ -88,11 +88,16 @@ class host_state {
         use.stream->close(use.generation);
         --live_streams_;
     }
-    /// Calls `visit(stream)` for the places of streams from `first` on until it says false; where it stopped.
-    template <class Visit>
-    std::size_t visit_streams(std::size_t first, Visit visit) {
+    /// The place of a stream that was made last; each leads to the one before it. Places stay.
+    host_stream* newest_stream() {
         std::lock_guard const lock{mutex_};
-        while (first < streams_.size() && visit(streams_[first])) ++first;
+        return newest_stream_;
+    }
+    /// Calls `visit(stream)` for the places of streams from `first` back until it says false; where it stopped.
+    template <class Visit>
+    host_stream* visit_streams(host_stream* first, Visit visit) {
+        std::lock_guard const lock{mutex_};
+        while (first != nullptr && visit(*first)) first = first->made_before;
         return first;
     }
 
@@ -100,8 +105,8 @@ class host_state {
     host_event& create_event() {
         std::lock_guard const lock{mutex_};
         if (free_event_ == nullptr) {
-            free_event_ = &events_.emplace_back();
-            free_event_->state = this;
+            free_event_ = new host_event{.state = this, .made_before = events_};
+            events_ = free_event_;
         }
         host_event& event = *free_event_;
         free_event_ = event.next_free;
@@ -129,10 +134,13 @@ class host_state {
 
   private:
     host_stream& vacant_stream() {
-        for (auto& stream : streams_) {
-            if (stream.is_vacant()) return stream;
-        }
-        return streams_.emplace_back(*this, marks_);
+        auto* place = newest_stream_;
+        while (place != nullptr && !place->is_vacant()) place = place->made_before;
+        if (place != nullptr) return *place;
+        auto* const fresh = new host_stream{*this, marks_};
+        fresh->made_before = newest_stream_;
+        newest_stream_ = fresh;
+        return *fresh;
     }
     bool is_anything_alive() {
         return live_streams_ != 0 || live_events_ != 0 || memory_.has_active();
@@ -143,10 +151,11 @@ class host_state {
     void stop() noexcept;
 
     std::mutex mutex_;  // among callers
-    std::deque<host_stream> streams_;
+    host_stream* newest_stream_ =
+        nullptr;  // each leads to the one before it; kept, as the state is
     std::uint64_t next_order_ = 0;
     int live_streams_ = 0;
-    std::deque<host_event> events_;
+    host_event* events_ = nullptr;  // the newest of all; kept, as the state is
     host_event* free_event_ = nullptr;
     int live_events_ = 0;
 
@@ -192,11 +201,13 @@ inline void host_state::stop() noexcept {
         if (until.expired()) return;
         spin_pause();
     }
-    for (auto& stream : streams_) stream.gate().close();
+    for (auto* each = newest_stream_; each != nullptr; each = each->made_before) {
+        each->gate().close();
+    }
     bool quiet = true;
-    for (auto& stream : streams_) {
-        while (!stream.is_stopped() && !until.expired()) spin_pause();
-        quiet = quiet && stream.is_stopped();
+    for (auto* each = newest_stream_; each != nullptr; each = each->made_before) {
+        while (!each->is_stopped() && !until.expired()) spin_pause();
+        quiet = quiet && each->is_stopped();
     }
     if (quiet) memory_.release_all_free();
 }

@@ -83,6 +83,7 @@ class host_stream {
     bool is_vacant() const noexcept { return vacant_.load(std::memory_order_acquire); }
 
     std::atomic<bool> of_communicator{false};
+    host_stream* made_before = nullptr;  ///< of the state's list, under its lock
 
     /// Queues an operation. @throws contract_violation  when the stream was destroyed
     template <class F>

@@ -80,7 +80,11 @@ inline dtype from_dlpack_type(dlpack::data_type type) {
 }
 
 constexpr std::string_view dlpack_device_name(dlpack::device_type type) noexcept {
-    constexpr std::array<std::pair<dlpack::device_type, std::string_view>, 16> names{{
+    struct named {
+        dlpack::device_type type;
+        char const* name;
+    };
+    constexpr std::array<named, 16> names{{
         {dlpack::device_type::cpu, "kDLCPU"},
         {dlpack::device_type::cuda, "kDLCUDA"},
         {dlpack::device_type::cuda_host, "kDLCUDAHost"},
@@ -98,8 +102,8 @@ constexpr std::string_view dlpack_device_name(dlpack::device_type type) noexcept
         {dlpack::device_type::maia, "kDLMAIA"},
         {dlpack::device_type::trainium, "kDLTrn"},
     }};
-    for (auto const& [known, name] : names) {
-        if (known == type) return name;
+    for (auto const& known : names) {
+        if (known.type == type) return known.name;
     }
     return "an unknown device type";
 }
