@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sender's one function: its four paths, source devices, threads, exceptions, and what staging costs.
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -341,6 +342,31 @@ BOOST_AUTO_TEST_CASE(staging_of_a_failed_group_is_given_back) {
     BOOST_TEST(runtime::memory(host1).reserved == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_failed_group_leaves_the_source_before_the_call_throws) {
+    // The staging copy waits behind a blocked stream: the call may not return while it still has to read.
+    for (bool const many : {false, true}) {
+        auto group = local_group{2, {.where = {host1}, .grace = std::chrono::seconds{10}}}.join(0);
+        group.abort();
+        placed_bytes const memory{host0, 40'000, 67};
+        stream_blocker<runtime> blocker{group.core().copy_stream()};
+        std::atomic<bool> opened{false};
+        std::jthread const later{[&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds{50});
+            opened = true;
+            blocker.open();
+        }};
+        auto const send = [&] {
+            std::vector<named> const list{{"w", memory.view()}};
+            if (many)
+                static_cast<void>(broadcast_aligned(group, list, anywhere(), patiently()));
+            else
+                static_cast<void>(broadcast_aligned(group, memory.view(), anywhere(), patiently()));
+        };
+        BOOST_CHECK_THROW(send(), error);
+        BOOST_TEST(opened, (many ? "many tensors" : "one tensor"));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(staging_of_many_calls_that_nobody_waited_for_is_bounded) {
     // each call gives its slot back in the stream's order; the next one gets the same memory
     placed_bytes const memory{host0, 40'000, 68};
@@ -425,6 +451,38 @@ BOOST_AUTO_TEST_CASE(a_buffer_elsewhere_is_refused_and_the_group_is_usable) {
                       return receive_and_compare(c, bytes, "tensor");
                   }),
         "mismatch");
+}
+
+BOOST_AUTO_TEST_CASE(a_receive_that_throws_writes_no_more) {
+    // The unpacking waits behind a blocked stream when the deadline passes.
+    auto const bytes = pattern(60, 73);
+    check_ranks(
+        run_ranks(2, host1,
+                  [&](group_type& c) -> std::string {
+                      if (c.rank() == 0) {
+                          placed_bytes const source{host1, bytes};
+                          broadcast_aligned(c, source.view(), anywhere(), patiently()).wait(soon());
+                          return "";
+                      }
+                      placed_bytes memory{host1, contents(400)};
+                      auto view = memory.view(dtype::int32, {5, 3}, {17, 2});
+                      stream_blocker<runtime> blocker{c.core().unpack_stream()};
+                      std::atomic<bool> opened{false};
+                      std::jthread const later{[&] {
+                          std::this_thread::sleep_for(std::chrono::milliseconds{600});
+                          opened = true;
+                          blocker.open();
+                      }};
+                      operation const op{{phase::payload, "w"},
+                                         {.stall = std::chrono::seconds{60},
+                                          .at = deadline::after(std::chrono::milliseconds{300})}};
+                      try {
+                          receive_into(c, view, 0, op);
+                          return "no timeout";
+                      } catch (timeout const&) {}
+                      return unless(opened, "it returned while the unpacking was still to come");
+                  }),
+        "unpacking");
 }
 
 BOOST_AUTO_TEST_CASE(a_receiver_that_waits_in_vain_is_a_timeout_within_its_deadline) {

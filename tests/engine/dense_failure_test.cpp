@@ -79,6 +79,50 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_never_comes_is_a_timeout_of_the_preflight_t
     BOOST_TEST(clock.holds());
 }
 
+BOOST_AUTO_TEST_CASE(one_deadline_bounds_all_steps_of_an_update) {
+    auto limits = patient_limits();
+    limits.update = std::chrono::milliseconds{1000};
+    auto const specs = tensors_of_bytes({3000});
+    auto const late = [] { std::this_thread::sleep_for(std::chrono::milliseconds{1300}); };
+    local_group const group{2, {.grace = std::chrono::seconds{10}}};
+    check_ranks(run_threads({[&]() -> std::string {
+                                 test_trainer trainer{joins(group), {}, limits};
+                                 trainer.init({place(0, 2)});
+                                 test_model const model{cpu_device, specs, 1};
+                                 auto source = model.source();
+                                 trainer.announce(source, {1, {}}, {});
+                                 trainer.send(source);
+                                 late();
+                                 trainer.vote();
+                                 return unless(!failure_of(trainer).empty(), "the sender passed");
+                             },
+                             [&]() -> std::string {
+                                 parameter_tables<> tables;
+                                 test_model held{cpu_device, specs, 0};
+                                 held.add_to(tables.main());
+                                 test_engine engine{joins(group), tables, limits};
+                                 engine.init(place(1, 2));
+                                 auto const update = engine.next();
+                                 engine.start(update.target());
+                                 engine.receive(update);
+                                 late();
+                                 auto const message = message_of([&] { engine.prepare(); });
+                                 engine.rollback();
+                                 return unless(!message.empty(), "the receiver passed");
+                             }}),
+                "late votes");
+}
+
+BOOST_AUTO_TEST_CASE(a_group_that_cannot_be_asked_keeps_no_other_waiting) {
+    detail::packed_meeting meeting{3};
+    meeting.leave();
+    meeting.leave();
+    detail::packed_meeting::seat seat{meeting};
+    std::vector<std::uint8_t> flags{0, 1};
+    seat.merge(flags);
+    BOOST_TEST(flags == (std::vector<std::uint8_t>{0, 1}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_trainer_that_announces_nothing_is_a_timeout_of_the_announcement) {
     in_time const clock;
     test_fleet fleet{.size = 3, .limits = short_limits()};

@@ -219,6 +219,45 @@ BOOST_AUTO_TEST_CASE(memory_of_a_transform_does_not_outlive_the_stream_it_came_f
     }
 }
 
+/// Its tensors get their bytes on the stream, some time after they are asked for.
+class late_source : public recording_source {
+  public:
+    late_source(test_model& model, std::vector<contents> values)
+        : recording_source{model}, values_{std::move(values)} {}
+    source_tensor<const_tensor_view<>> tensor(std::size_t index, host_stream_ref stream) {
+        auto given = recording_source::tensor(index, stream);
+        auto* const data = const_cast<void*>(given.tensor.data());
+        runtime::copy(data, cpu_device, values_[index].data(), cpu_device, values_[index].size(),
+                      stream);
+        return given;
+    }
+
+  private:
+    std::vector<contents> values_;
+};
+static_assert(!has_tensor_release<late_source, host_runtime>);
+
+BOOST_AUTO_TEST_CASE(digests_are_of_what_the_source_makes_on_its_stream) {
+    auto const specs = tensors_of_bytes({300, 5000, 80});
+    settings_scope const delayed{{.max_delay = std::chrono::milliseconds{3}, .delay_seed = 8}};
+    auto const expected = test_model{cpu_device, specs, 5}.values();
+    test_model made{cpu_device, specs, 0};
+    test_fleet const fleet{.settings = {.packing = small, .verify = true}};
+    check_ranks(fleet.run(
+                    [&](test_trainer& trainer) {
+                        late_source source{made, expected};
+                        send_update(trainer, source, 1);
+                        return failure_of(trainer);
+                    },
+                    [&](test_engine& engine, int) {
+                        test_model held{cpu_device, specs, 0};
+                        held.add_to(engine.target().main());
+                        receive_update(engine);
+                        return first_difference(held, expected);
+                    }),
+                "late source");
+}
+
 // --- sources that lie ---
 
 BOOST_AUTO_TEST_CASE(another_tensor_than_announced_is_an_error_and_receivers_hear_at_once) {

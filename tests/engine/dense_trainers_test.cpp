@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several trainers in one group: each sends its own parameters, as pipeline stages do.
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <boost/test/unit_test.hpp>
 
+#include <support/says.hpp>
 #include <support/test_source.hpp>
 
 namespace weightcast::test {
@@ -35,6 +38,7 @@ class stages {
     device from = cpu_device;
     packing_options packing{.chunk_bytes = 256, .direct_from = 1000};
     std::vector<stage> list{};
+    transfer_limits receiver_limits = patient_limits();
     std::function<std::string(test_engine&, test_model&)>
         body{};  ///< of receivers; none: one good update
 
@@ -68,7 +72,7 @@ class stages {
                 parameter_tables<> tables;
                 test_model held{where, all, 0};
                 held.add_to(tables.main());
-                test_engine engine{joins(group), tables, patient_limits()};
+                test_engine engine{joins(group), tables, receiver_limits};
                 engine.init(place(rank, size, trainers));
                 if (body) return body(engine, held);
                 receive_update(engine);
@@ -161,6 +165,35 @@ BOOST_AUTO_TEST_CASE(a_corrupted_tensor_of_the_second_stage_is_named) {
                            return heard(message);
                        }};
     check_ranks(group.run(), "corrupted");
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_for_announcements_longer_than_an_update_is_no_failure) {
+    // Receivers may wait for 30 minutes; the time of an update begins with the first announcement.
+    auto limits = patient_limits();
+    limits.update = std::chrono::milliseconds{1500};
+    auto const late = [](test_trainer& trainer, test_model& model) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{2000});
+        auto source = model.source();
+        send_update(trainer, source, 1);
+        return failure_of(trainer);
+    };
+    stages const group{.list = {{.rank = 0, .specs = layer("0"), .body = late},
+                                {.rank = 1, .specs = layer("1"), .body = late}},
+                       .receiver_limits = limits};
+    check_ranks(group.run(), "late");
+}
+
+BOOST_AUTO_TEST_CASE(roles_that_contradict_the_list_of_trainers_are_refused_before_joining) {
+    local_group const ranks{2};
+    parameter_tables<> tables;
+    test_engine engine{joins(ranks), tables};
+    BOOST_CHECK_EXCEPTION(engine.init(place(0, 2)), bad_argument,
+                          (says{"rank 0", "is a trainer", "group_init::trainers"}));
+    test_trainer trainer{joins(ranks)};
+    BOOST_CHECK_EXCEPTION(trainer.init({place(1, 2)}), bad_argument,
+                          (says{"rank 1", "none of its trainers", "group_init::trainers"}));
+    trainer.init({place(0, 2)});  // nothing was joined by the others
+    engine.init(place(1, 2));
 }
 
 BOOST_AUTO_TEST_CASE(stages_that_announce_different_updates_are_refused) {

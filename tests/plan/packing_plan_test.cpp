@@ -564,6 +564,20 @@ double seconds_to_plan(std::size_t tensors, packing_options const& options) {
     return least;
 }
 
+BOOST_AUTO_TEST_CASE(more_chunks_than_anybody_needs_are_refused_before_they_are_planned) {
+    planned_tensor huge{.name = "w", .type = dtype::uint8, .shape = {std::int64_t{1} << 40}};
+    huge.bytes = std::uint64_t{1} << 40U;
+    huge.contiguous = false;
+    BOOST_CHECK_EXCEPTION(
+        (plan{std::vector{huge}, {.chunk_bytes = 64}}), bad_argument, [](bad_argument const& e) {
+            std::string const text = e.what();
+            return text.find("1099511627776 bytes in chunks of 64") != std::string::npos;
+        });
+    BOOST_TEST((plan{std::vector{huge}, {}}.chunks().size()) == 16384U);
+    huge.contiguous = true;  // goes direct: no chunk at all
+    BOOST_TEST((plan{std::vector{huge}, {.chunk_bytes = 64}}.chunks().empty()));
+}
+
 BOOST_AUTO_TEST_CASE(b93_the_time_to_plan_is_linear_in_the_names) {
     for (auto const& options : {packing_options{}, packing_options{.chunk_bytes = 128}}) {
         auto const few = seconds_to_plan(2'500, options);

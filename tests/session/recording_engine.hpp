@@ -36,6 +36,11 @@ class record {
         std::lock_guard const lock{mutex_};
         failing_ = std::move(name);
     }
+    /// The same with lifecycle_error, as an engine that is asked out of turn.
+    void refuse_in(std::string name) {
+        std::lock_guard const lock{mutex_};
+        out_of_turn_ = std::move(name);
+    }
     /// Calls of that name block until `release`, `interrupt` or 60 s have passed.
     void block_in(std::string name) {
         std::lock_guard const lock{mutex_};
@@ -73,6 +78,10 @@ class record {
         calls_.push_back(detail.empty() ? name : name + "(" + detail + ")");
         changed_.notify_all();
         if (blocking_ == name) block(lock);
+        if (out_of_turn_ == name) {
+            out_of_turn_.reset();
+            throw lifecycle_error{name + " is out of turn"};
+        }
         if (failing_ != name) return;
         failing_.reset();
         throw std::runtime_error{name + " failed"};
@@ -92,6 +101,7 @@ class record {
     std::condition_variable changed_;
     std::vector<std::string> calls_;
     std::optional<std::string> failing_;
+    std::optional<std::string> out_of_turn_;
     std::optional<std::string> blocking_;
     bool blocked_ = false;
     bool interrupted_ = false;

@@ -153,6 +153,16 @@ BOOST_FIXTURE_TEST_CASE(a_failed_receive_is_rolled_back_and_closed_at_once, fixt
                "start(main) receive(1) rollback start(draft) receive(3) prepare commit");
 }
 
+BOOST_FIXTURE_TEST_CASE(a_receive_out_of_turn_leaves_the_update_open, fixture) {
+    worker.start();
+    worker.receive({.number = 1});
+    notes->refuse_in("receive");
+    BOOST_CHECK_EXCEPTION(worker.receive({.number = 2}), lifecycle_error, (says{"out of turn"}));
+    BOOST_TEST(worker.status().open);
+    BOOST_TEST((worker.finish().status == update_status::updated));
+    BOOST_TEST(notes->calls() == "start(main) receive(1) receive(2) prepare commit");
+}
+
 BOOST_FIXTURE_TEST_CASE(a_failed_vote_is_rolled_back_and_closed_at_once, fixture) {
     worker.start();
     worker.receive({.number = 1});
@@ -444,6 +454,18 @@ BOOST_FIXTURE_TEST_CASE(an_open_update_without_requests_is_rolled_back, impatien
                           (says{"rolled back", "no request came within 30 ms"}));
     BOOST_CHECK_THROW(worker.receive({}), lifecycle_error);
     BOOST_TEST(notes->calls() == "start(draft) rollback");
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_without_end_rolls_nothing_back) {
+    auto const notes = std::make_shared<test::record>();
+    constexpr auto endless = std::chrono::milliseconds::max();
+    rpc_worker<recording_engine> worker{recording_engine{notes},
+                                        {.open_update = endless, .interrupt = endless}};
+    worker.start();
+    std::this_thread::sleep_for(30ms);
+    BOOST_TEST(worker.status().open);
+    worker.receive({.number = 1});
+    BOOST_TEST((worker.finish().status == update_status::updated));
 }
 
 BOOST_FIXTURE_TEST_CASE(the_watcher_watches_every_update, impatient) {

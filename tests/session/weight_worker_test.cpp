@@ -135,6 +135,19 @@ BOOST_FIXTURE_TEST_CASE(after_a_failed_receive_only_rollback_is_left, fixture) {
     BOOST_TEST(notes->calls() == "start(main) receive(1) rollback");
 }
 
+BOOST_FIXTURE_TEST_CASE(a_receive_out_of_turn_changes_nothing, fixture) {
+    auto update = worker.start();
+    notes->refuse_in("receive");
+    BOOST_CHECK_EXCEPTION(update.receive(numbered_update{1}), lifecycle_error,
+                          (says{"out of turn"}));
+    update.receive(numbered_update{2});
+    notes->refuse_in("receive");
+    BOOST_CHECK_THROW(update.receive(numbered_update{3}), lifecycle_error);
+    auto const report = std::move(update).finish();
+    BOOST_TEST((report.status == update_status::updated));
+    BOOST_TEST(notes->calls() == "start(main) receive(1) receive(2) receive(3) prepare commit");
+}
+
 BOOST_FIXTURE_TEST_CASE(a_vote_that_fails_rolls_back_at_once_and_never_commits, fixture) {
     auto update = worker.start();
     update.receive(numbered_update{1});

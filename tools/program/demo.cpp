@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <program/demo.hpp>
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <exception>

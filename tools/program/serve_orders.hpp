@@ -43,7 +43,7 @@ class order_server {
         while (auto const message = control_.receive(patience())) {
             auto const order = order_of(*message);
             try {
-                std::visit([this](auto const& o) { obey(o); }, order);
+                std::visit([this](auto const& o) { this->obey(o); }, order);
             } catch (std::exception const& failure) {
                 report(failed_report{failure.what()});
                 throw;

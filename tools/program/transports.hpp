@@ -21,7 +21,7 @@ inline communicator_factory<local_communicator> local_member(local_group const& 
 
 /// Joins the processes that meet at `init.at`. `server`: where they meet, on the rank that owns it.
 inline communicator_factory<gloo_communicator> gloo_member(
-    std::chrono::milliseconds connect, std::shared_ptr<rendezvous_server> server = {}) {
+    std::chrono::milliseconds connect, std::shared_ptr<rendezvous_server> const& server = {}) {
     return [connect, server](group_init const& init) {
         return gloo_communicator::join({.name = init.name,
                                         .rank = init.rank,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <program/worker.hpp>
 
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <utility>
 

@@ -45,13 +45,37 @@ void wait_for_sources(std::ranges::input_range auto const& devices, deadline unt
         unique.add(d.is_accelerator() ? d.resolved_to(R::current_device()) : d);
     unique.wait<R>(until);
 }
-/// Ends broadcasts that nobody will wait for: aborts the group, and gives what runs the group's grace to leave
-/// the sources.
+/// Ends operations that nobody will wait for: aborts the group, and gives what runs, staging included, the
+/// group's grace to leave the caller's tensors.
 template <class C>
-void abandon_broadcasts(C& communicator) noexcept {
-    if (!communicator.outstanding()) return;
-    communicator.abort();
+void abandon(C& communicator) noexcept {
+    if (communicator.outstanding()) communicator.abort();
     static_cast<void>(settle(communicator));
+}
+template <class C>
+void wait_for_stream(C& communicator, typename C::runtime::stream_ref stream, operation const& op) {
+    auto& core = communicator.core();
+    auto done = core.take_event();
+    C::runtime::record(done.ref(), stream);
+    communicator.wait(done.ref(), op.limits.at, op.label);
+    core.give_event(std::move(done));
+}
+template <class C, class T>
+void receive_required(C& communicator, alignment_scope<C>& scope, T& tensor, int root,
+                      operation const& op) {
+    bool required = false;
+    try {
+        {
+            auto const destination = scope.require(tensor, op.label);
+            required = true;
+            communicator.broadcast_into(destination, root, op);
+        }
+        wait_for_stream(communicator, communicator.core().collective_stream(), op);
+        wait_for_stream(communicator, communicator.core().unpack_stream(), op);
+    } catch (...) {
+        if (required) abandon(communicator);  // an unpacking may still write into the tensor
+        throw;
+    }
 }
 }  // namespace detail
 
@@ -66,8 +90,14 @@ template <class C, Broadcastable<C> T, class Order = produced_anywhere>
 pending<C> broadcast_aligned(C& communicator, T const& tensor, Order order = {},
                              operation const& op = {}) {
     alignment_scope<C> scope{communicator};
-    communicator.broadcast_from(scope.align(tensor, order, op.label), op);
-    return pending<C>{communicator, op.label};
+    auto const proof = scope.align(tensor, order, op.label);
+    try {
+        communicator.broadcast_from(proof, op);
+        return pending<C>{communicator, op.label};
+    } catch (...) {
+        detail::abandon(communicator);
+        throw;
+    }
 }
 template <class C, class T, class... Rest>
     requires(!Broadcastable<T, C> && !detail::named_tensor_range<T>)
@@ -108,29 +138,20 @@ pending<C> broadcast_aligned(C& communicator, Tensors const& tensors, Order orde
         }
         return pending<C>{communicator, op.label};
     } catch (...) {
-        detail::abandon_broadcasts(communicator);
+        detail::abandon(communicator);
         throw;
     }
 }
 
 /// Receives a broadcast of rank `root` into the caller's own buffer, on the communicator's device.
 /// @throws device_mismatch  when the buffer is elsewhere: nothing is written, and the group is usable
+/// @throws timeout, peer_error, group_aborted  the group must be re-formed; nothing writes to the buffer any
+///                                             more, unless the group's grace has passed
 /// Ordering: the buffer may be read after `pending.wait`; a strided one is unpacked by then.
 template <class C, ReceivableInto<C> T>
 void receive_into(C& communicator, T& tensor, int root, operation const& op = {}) {
-    using runtime = typename C::runtime;
     alignment_scope<C> scope{communicator};
-    {
-        auto const destination = scope.require(tensor, op.label);
-        communicator.broadcast_into(destination, root, op);
-    }
-    auto& core = communicator.core();
-    auto done = core.take_event();
-    runtime::record(done.ref(), core.collective_stream());
-    communicator.wait(done.ref(), op.limits.at, op.label);
-    runtime::record(done.ref(), core.unpack_stream());
-    communicator.wait(done.ref(), op.limits.at, op.label);
-    core.give_event(std::move(done));
+    detail::receive_required(communicator, scope, tensor, root, op);
 }
 template <class C, class T, class... Rest>
     requires(!ReceivableInto<T, C>)

@@ -19,4 +19,13 @@ struct transfer_range {
 /// What an all-reduce does to corresponding elements.
 enum class reduction : std::uint8_t { sum, min, max };
 
+constexpr char const* to_string(reduction how) noexcept {
+    switch (how) {
+        case reduction::min: return "min";
+        case reduction::max: return "max";
+        case reduction::sum: break;
+    }
+    return "sum";
+}
+
 }  // namespace weightcast

@@ -62,8 +62,10 @@ class dense_engine {
           progress_{std::move(progress)} {}
 
     /// Joins the group; replaces the one joined before. Blocks until the group forms.
+    /// @throws bad_argument  for a rank that is a trainer; the group joined before stays
     /// @throws timeout, peer_error, bad_argument  nothing is joined
     void init(init_type const& init) {
+        check_receiver(init);
         if constexpr (has_remembered_metadata<Target>) target_->forget();
         in_protocol_ = false;
         member_.join(factory_, init);
@@ -75,7 +77,8 @@ class dense_engine {
     update_type next() {
         auto const expected =
             member().next_epoch();  // announcements that end in an error count too
-        auto all = member().exchange(std::nullopt, limits_.waiting(), limits_.operations());
+        auto all = member().exchange(std::nullopt, limits_.waiting(),
+                                     [&] { return limits_.operations(); });
         if (!all.objection && all.merged.epoch != expected) {
             all.objection = "announcement " + std::to_string(all.merged.epoch) + " came where " +
                             std::to_string(expected) + " was expected";
@@ -109,6 +112,7 @@ class dense_engine {
             throw lifecycle_error{"receive: an announced update was received; its vote comes next"};
         auto& m = member();
         auto const limits = limits_.operations(update.announced.shared);
+        limits_of_update_ = limits;
         in_protocol_ = true;
         received_ = update.announced;
         std::vector<tensor_view<space>> destinations;
@@ -125,9 +129,9 @@ class dense_engine {
     /// @throws refused_update  some rank voted no: roll back; the group is usable
     void prepare() {
         WEIGHTCAST_EXPECTS(received_.has_value(), "prepare: nothing was received in this update");
-        auto const limits = limits_.operations(received_->shared);
-        auto objection = received_->verify ? compare_digests(limits) : std::nullopt;
-        agree(local_failure_ ? local_failure_ : objection, limits, phase::vote);
+        auto objection = received_->verify ? compare_digests(limits_of_update_) : std::nullopt;
+        agree(local_failure_ ? local_failure_ : objection,
+              detail::vote_limits(limits_of_update_, *received_), phase::vote);
         in_protocol_ = false;
     }
 
@@ -191,7 +195,14 @@ class dense_engine {
             return std::nullopt;
         } catch (std::exception const& e) {
             return e.what();
+        } catch (...) {
+            return "the target threw what is no std::exception";
         }
+    }
+    static void check_receiver(group_init const& init) {
+        if (std::ranges::find(init.trainers, init.rank) == init.trainers.end()) return;
+        throw bad_argument{"group '" + init.name + "': rank " + std::to_string(init.rank) +
+                           " is a trainer of it (group_init::trainers), so it cannot receive"};
     }
     std::optional<std::string> metadata_objection(update_type const& update) const {
         if (update.objection) return update.objection;
@@ -236,6 +247,7 @@ class dense_engine {
     detail::membership<C> member_;
     target_type open_target_{};
     std::optional<announcement> received_;
+    op_limits limits_of_update_{};              // of the received one
     std::optional<std::string> local_failure_;  // in the payload, on this rank alone
     bool in_protocol_ = false;                  // peers wait for this rank
 };

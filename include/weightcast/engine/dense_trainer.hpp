@@ -66,8 +66,10 @@ class dense_trainer {
     }
 
     /// Joins the groups; replaces those joined before. An empty list: this rank is outside every group.
+    /// @throws bad_argument  for a rank that is no trainer of its group; the groups joined before stay
     /// @throws timeout, peer_error, bad_argument  no group is joined
     void init(init_type const& groups) {
+        for (auto const& g : groups) check_trainer(g);
         shutdown();
         std::vector<std::unique_ptr<detail::sender_group<C>>> joined;
         for (auto const& g : groups)
@@ -81,24 +83,26 @@ class dense_trainer {
     /// @throws timeout  a source device was busy for the time of a whole update; nobody waits
     template <WeightSource<runtime> Source>
     void announce(Source& source, version_type const& version, target_type const& target) {
+        limits_of_update_ = limits_.operations();
         announced_ = describe(source, version, target);
         wire_bytes_ = packing_plan{planned_tensors(announced_), announced_.options}.wire_bytes();
         detail::wait_for_sources<runtime>(
-            std::views::transform(placements_, &tensor_placement::where),
-            deadline::after(limits_.update));
+            std::views::transform(placements_, &tensor_placement::where), limits_of_update_.at);
         for (auto& g : groups_) g->begin();
         detail::packed_meeting meeting{alive().size()};
-        for_each_group([&](detail::sender_group<C>& g) {
-            g.preflight(announced_, placements_, meeting, limits_);
-        });
+        for_each_group(
+            [&](detail::sender_group<C>& g) {
+                g.preflight(announced_, placements_, meeting, limits_of_update_);
+            },
+            [&] { meeting.leave(); });
     }
 
     /// The payload, to every group that agreed. Errors of the source are thrown after the groups were told.
     template <WeightSource<runtime> Source>
     void send(Source& source) {
         try {
-            detail::dense_sender<C, Source, Progress> sender{source,     placements_, alive(),
-                                                             announced_, limits_,     progress_};
+            detail::dense_sender<C, Source, Progress> sender{
+                source, placements_, alive(), announced_, limits_of_update_, progress_};
             wire_bytes_ = sender.wire_bytes();
             digests_ = sender.send();
         } catch (...) {
@@ -110,7 +114,8 @@ class dense_trainer {
 
     /// The agreement after the payload; a group that voted yes has acknowledged the version.
     void vote() {
-        for_each_group([&](detail::sender_group<C>& g) { g.vote(digests_, limits_); });
+        for_each_group([&](detail::sender_group<C>& g) { g.vote(digests_, limits_of_update_); },
+                       [] {});
         if (!groups_.empty() && alive().size() == groups_.size() &&
             !announced_.parameters.empty()) {
             acknowledged_ = announced_.version;
@@ -122,7 +127,7 @@ class dense_trainer {
         announcement failed;
         failed.kind = announcement_kind::failed;
         failed.reason = reason;
-        for (auto& g : groups_) g->announce_failure(failed, limits_);
+        for (auto& g : groups_) g->announce_failure(failed, limits_.operations());
     }
 
     /// The last version that every receiver of every group holds.
@@ -177,16 +182,27 @@ class dense_trainer {
         return list;
     }
     // Each group waits for its own ranks: side by side, so that a slow one does not hold up the others.
-    template <class F>
-    void for_each_group(F const& step) {
+    // `left` is called for a group whose step cannot run.
+    template <class F, class Left>
+    void for_each_group(F const& step, Left const& left) {
         auto const list = alive();
-        detail::run_side_by_side(list.size(),
-                                 [&](std::size_t i) { list[i]->attempt([&] { step(*list[i]); }); });
+        detail::run_side_by_side(
+            list.size(), [&](std::size_t i) { list[i]->attempt([&] { step(*list[i]); }); },
+            [&](std::size_t i) {
+                list[i]->fail_with(std::current_exception(), true);
+                left();
+            });
+    }
+    static void check_trainer(group_init const& g) {
+        if (std::ranges::find(g.trainers, g.rank) != g.trainers.end()) return;
+        throw bad_argument{"group '" + g.name + "': rank " + std::to_string(g.rank) +
+                           " is none of its trainers (group_init::trainers), so it cannot send"};
     }
 
     communicator_factory<C> factory_;
     transfer_settings settings_;
     transfer_limits limits_;
+    op_limits limits_of_update_{};  // of the announced one
     Progress progress_;
     std::vector<std::unique_ptr<detail::sender_group<C>>> groups_;
     announcement announced_;

@@ -6,8 +6,10 @@
 // A rank's membership in one group: communicator, mailbox and epoch. Engines share it, and nothing else.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -71,23 +73,24 @@ class engine_group {
     C& communicator() noexcept { return communicator_; }
     group_mailbox<C>& mailbox() noexcept { return mailbox_; }
     group_init const& init() const noexcept { return init_; }
-    bool is_trainer() const noexcept {
-        return std::ranges::count(init_.trainers, communicator_.rank()) != 0;
-    }
-
     /// The announcements of all trainers as one; `own` is this rank's, when it is a trainer. Collective. What
-    /// this rank finds wrong with them is an objection, so that all ranks hear of it.
+    /// this rank finds wrong with them is an objection, so that all ranks hear of it. `first` bounds the wait for
+    /// the first; `rest()` is asked for the limits of what follows once that has begun to come.
     /// @throws refused_update  when a trainer announced that it failed: on all ranks alike; the group is usable
+    template <std::invocable Rest>
     exchanged_announcement exchange(std::optional<announcement> const& own, op_limits const& first,
-                                    op_limits const& rest) {
+                                    Rest const& rest) {
+        std::optional<op_limits> begun;
+        auto const following = [&] { return begun ? *begun : begun.emplace(rest()); };
         exchanged_announcement all;
         std::string failure;
         int failed_rank = -1;
         bool any = false;
         for (int const root : init_.trainers) {
             bool const mine = own && root == communicator_.rank();
-            auto const bytes = mailbox_.broadcast(mine ? encode(*own) : std::vector<std::byte>{},
-                                                  root, any ? rest : first, phase::preflight);
+            auto const bytes =
+                mailbox_.broadcast(mine ? encode(*own) : std::vector<std::byte>{}, root,
+                                   any ? following() : first, following, phase::preflight);
             try {
                 auto next = decode_announcement(bytes);
                 if (next.kind == announcement_kind::failed && failed_rank < 0) {
@@ -99,7 +102,7 @@ class engine_group {
                     append(all.merged, std::move(next));
                 else
                     all.merged = std::move(next);
-            } catch (error const& e) {
+            } catch (std::exception const& e) {  // out of memory for it too: peers wait for a vote
                 if (!all.objection) all.objection = e.what();
             }
             any = true;

@@ -17,16 +17,19 @@ namespace weightcast {
 /// Limits of one engine; each may be set per engine.
 struct transfer_limits {
     std::chrono::milliseconds announcement{
-        std::chrono::minutes{30}};                                ///< waiting for the next update
-    std::chrono::milliseconds stall{std::chrono::seconds{20}};    ///< no byte moved
-    std::chrono::milliseconds update{std::chrono::seconds{300}};  ///< a whole update
+        std::chrono::minutes{30}};                              ///< waiting for the next update
+    std::chrono::milliseconds stall{std::chrono::seconds{20}};  ///< no byte moved
+    /// A whole update: from the announcement at a sender, from its receipt at a receiver, to the vote.
+    std::chrono::milliseconds update{std::chrono::seconds{300}};
     std::uint64_t ring_bytes = std::uint64_t{4}
                                << 30U;  ///< a receiver refuses plans whose ring is larger
 
     /// Limits of an operation that ends with the update that begins now. A sender that feeds several groups
     /// may be held up by a stuck one for its stall: receivers that share it wait twice as long.
     op_limits operations(bool shared_sender = false) const noexcept {
-        return {shared_sender ? 2 * stall : stall, deadline::after(update)};
+        auto const longest = std::chrono::milliseconds::max();
+        auto const twice = stall > longest / 2 ? longest : 2 * stall;
+        return {shared_sender ? twice : stall, deadline::after(update)};
     }
     /// Limits of the wait for an announcement: no stall timer of its own.
     op_limits waiting() const noexcept { return {announcement, deadline::after(announcement)}; }

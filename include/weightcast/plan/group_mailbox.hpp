@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -51,15 +52,24 @@ class group_mailbox {
     /// Cost: two broadcasts.
     std::vector<std::byte> broadcast(std::span<std::byte const> message, int root,
                                      op_limits const& limits, phase where) {
+        return broadcast(message, root, limits, [&] { return limits; }, where);
+    }
+    /// The same, with limits of its own for the length, which may be long in coming; `body_limits` is asked for
+    /// those of the body once the length is here.
+    template <std::invocable BodyLimits>
+    std::vector<std::byte> broadcast(std::span<std::byte const> message, int root,
+                                     op_limits const& length_limits, BodyLimits const& body_limits,
+                                     phase where) {
         std::array<std::uint64_t, 1> length{message.size()};
         exchange(std::as_writable_bytes(std::span{length}), root,
-                 {{where, "message length"}, limits});
+                 {{where, "message length"}, length_limits});
         if (length[0] > message_limit) {
             throw bad_input{"a message of " + std::to_string(length[0]) +
                             " bytes is over the limit of " + std::to_string(message_limit)};
         }
         std::vector<std::byte> body(length[0]);
         if (communicator_.rank() == root) std::copy(message.begin(), message.end(), body.begin());
+        op_limits const limits = body_limits();
         if (!body.empty()) exchange(body, root, {{where, "message"}, limits});
         return body;
     }

@@ -28,8 +28,12 @@ namespace weightcast {
 /// Cost: linear in tensors and chunks.
 class packing_plan {
   public:
+    /// More are refused before any is planned: sizes may come from the network.
+    static constexpr std::uint64_t most_chunks = std::uint64_t{1} << 20U;
+
     packing_plan() = default;
-    /// @throws bad_argument  for options that do not hold, or two roots in the vllm layout
+    /// @throws bad_argument  for options that do not hold, two roots in the vllm layout, or chunks so small that
+    ///                       there would be more than most_chunks
     /// @throws bad_input     for a tensor whose bytes are not those of its dtype and shape
     explicit packing_plan(std::span<planned_tensor const> tensors,
                           packing_options const& options = {})
@@ -39,6 +43,7 @@ class packing_plan {
         if (options.layout == packing_layout::vllm) {
             chunks_ = detail::pack_vllm(tensors, options);
         } else {
+            refuse_too_many(tensors);
             pack_native(tensors);
         }
         for (auto const& chunk : chunks_) wire_bytes_ = checked_add(wire_bytes_, chunk.bytes);
@@ -67,11 +72,24 @@ class packing_plan {
     }
 
   private:
+    bool goes_direct(planned_tensor const& tensor) const noexcept {
+        return tensor.contiguous && tensor.bytes >= options_.direct_from;
+    }
+    void refuse_too_many(std::span<planned_tensor const> tensors) const {
+        std::uint64_t packed = 0;
+        for (auto const& t : tensors) {
+            if (!goes_direct(t)) packed = checked_add(packed, t.bytes);
+        }
+        if (packed / options_.chunk_bytes <= most_chunks) return;
+        throw bad_argument{"packing: " + std::to_string(packed) + " bytes in chunks of " +
+                           std::to_string(options_.chunk_bytes) + " bytes are more than " +
+                           std::to_string(most_chunks) + " chunks; take larger ones"};
+    }
     void pack_native(std::span<planned_tensor const> tensors) {
         detail::native_packer packer{options_};
         for (auto const& [index, tensor] : ranges::views::enumerate(tensors)) {
             if (tensor.bytes == 0) continue;
-            if (tensor.contiguous && tensor.bytes >= options_.direct_from) {
+            if (goes_direct(tensor)) {
                 direct_.push_back({index, tensor.root});
             } else {
                 packer.add(index, tensor);

@@ -98,8 +98,9 @@ class rpc_worker {
     }
 
     /// Takes one update's payload.
-    /// @throws lifecycle_error  without an open update, or while another request runs
-    /// @throws whatever the engine's receive throws: the update is rolled back and closed
+    /// @throws lifecycle_error  without an open update, while another request runs, or the engine's own for a
+    ///                          second announcement in one update: an open update stays open
+    /// @throws whatever else the engine's receive throws: the update is rolled back and closed
     void receive(update_type const& update) {
         request const now{*this, "receive"};
         receive_now("receive", update);
@@ -163,6 +164,7 @@ class rpc_worker {
     }
 
     /// Ends the request that runs: it throws, and the group has to be formed anew. Nothing runs: does nothing.
+    /// An `init` that is still joining is in no group yet: it ends at its own connect deadline.
     void cancel() noexcept
         requires has_interrupt<E>
     {
@@ -226,7 +228,8 @@ class rpc_worker {
         if constexpr (has_interrupt<E>) {
             if (std::string_view{running_} == name) return;
             worker_.engine().interrupt();
-            changed_.wait_for(lock, settings_.interrupt, [&] { return running_ == nullptr; });
+            changed_.wait_until(lock, deadline::after(settings_.interrupt).point(),
+                                [&] { return running_ == nullptr; });
         }
     }
 
@@ -244,7 +247,15 @@ class rpc_worker {
     void receive_now(char const* what, update_type const& update) {
         require_open(what);
         std::optional<update_type> kept{update};
-        guarded([&] { update_->receive(update); });
+        std::exception_ptr out_of_turn;  // the update is as it was
+        guarded([&] {
+            try {
+                update_->receive(update);
+            } catch (lifecycle_error const&) {
+                out_of_turn = std::current_exception();
+            }
+        });
+        if (out_of_turn) std::rethrow_exception(out_of_turn);
         received_.swap(kept);
     }
     /// Runs a step of the open update; what it throws rolls the update back and closes it.
@@ -300,7 +311,7 @@ class rpc_worker {
             auto const idle = [&] { return status_.open && running_ == nullptr; };
             if (!changed_.wait(lock, stop, idle)) return;
             auto const seen = touched_;
-            auto const due = deadline::at(seen + settings_.open_update);
+            auto const due = deadline::after(settings_.open_update);
             auto const touched = [&] { return !idle() || touched_ != seen; };
             if (!changed_.wait_until(lock, stop, due.point(), touched) && due.expired())
                 expire(lock);

@@ -37,16 +37,23 @@ class [[nodiscard]] weight_update {
     ~weight_update() { close(); }
 
     /// Takes one update's payload.
-    /// @throws lifecycle_error  after finish, or after a receive that failed: only rollback is left
+    /// @throws lifecycle_error  after finish, or after a receive that failed: only rollback is left; the
+    ///                          engine's own, e.g. for a second announcement, changes nothing
     /// @throws whatever the engine's receive throws: this update can only be rolled back
     template <class U>
         requires has_receive<E, U>
     void receive(U const& update) & {
         require_usable("receive");
+        auto const before = std::exchange(received_, true);
         broken_ = true;
-        received_ = true;
         phase_timer const timer{seconds_, phase::payload};
-        worker_->engine_.receive(update);
+        try {
+            worker_->engine_.receive(update);
+        } catch (lifecycle_error const&) {  // out of turn: nothing was done
+            received_ = before;
+            broken_ = false;
+            throw;
+        }
         broken_ = false;
     }
     template <class U>

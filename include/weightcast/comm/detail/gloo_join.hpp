@@ -42,7 +42,7 @@ class gloo_join {
         } catch (operation_stopped const&) {
             state_.note_stop(operation_label{phase::connect, {}});
             state_.core.rethrow_if_failed();
-        } catch (error const& problem) {
+        } catch (std::exception const& problem) {
             state_.stop_from_here(failure_kind::connection, problem.what());
             state_.report_what_is_left();
             throw;
@@ -73,14 +73,14 @@ class gloo_join {
 
     joined_group meet(endpoint const& where) {
         for (;;) {
-            auto& channel = state_.open_side_channel(where, until_);
-            choose_address(where, channel);
             join_request wish{.group = options_.name,
                               .rank = options_.rank,
                               .size = options_.size,
                               .settings = shared_settings(options_),
                               .who = self_description()};
             try {
+                auto& channel = state_.open_side_channel(where, until_);
+                choose_address(where, channel);
                 auto const joined = channel.join(wish, until_);
                 state_.joined(joined.host_rank);
                 return joined;

@@ -132,6 +132,11 @@ class gloo_links {
             }
             throw peer_error{std::string{"connect: a rank could not be connected to: "} +
                              problem.what()};
+        } catch (error const&) {
+            throw;
+        } catch (
+            std::exception const& problem) {  // Gloo's own checks, and threads that cannot start
+            throw system_failure{std::string{"connect: Gloo failed: "} + problem.what()};
         }
         return context;
     }

@@ -188,8 +188,10 @@ class gloo_watch {
         if (!is_running_) return found;
         auto const now = clock::now();
         auto const left = running_.limits.at.point() - began_wait_;
-        auto const patience = std::min<clock::duration>(
-            longest_silence, std::min<clock::duration>(running_.limits.stall, left) / 3);
+        auto const stall =
+            deadline::after(running_.limits.stall).remaining();  // may be without end
+        auto const patience =
+            std::min<clock::duration>(longest_silence, std::min<clock::duration>(stall, left) / 3);
         if (waiting_ != nullptr && !reported_ && now - began_wait_ >= patience) {
             reported_ = true;
             found.stuck = stuck_wait{running_.header, peer_};

@@ -48,15 +48,6 @@ struct local_operation {
     }
 };
 
-constexpr char const* to_string(reduction how) noexcept {
-    switch (how) {
-        case reduction::min: return "min";
-        case reduction::max: return "max";
-        case reduction::sum: break;
-    }
-    return "sum";
-}
-
 /// "a broadcast of 12 bytes from rank 0".
 inline std::string describe(local_operation const& op) {
     auto const ranges =

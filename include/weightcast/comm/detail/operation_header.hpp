@@ -47,15 +47,6 @@ static_assert(std::is_trivially_copyable_v<operation_header> && sizeof(operation
 inline constexpr std::size_t most_control_bytes =
     sizeof(operation_header) + operation_header::most_listed * 8 + operation_header::most_eager;
 
-inline char const* reduction_name(reduction how) noexcept {
-    switch (how) {
-        case reduction::min: return "min";
-        case reduction::max: return "max";
-        case reduction::sum: break;
-    }
-    return "sum";
-}
-
 /// "a broadcast of 12 bytes in 3 ranges from rank 0".
 inline std::string describe(operation_header const& header) {
     std::string const size =
@@ -66,8 +57,8 @@ inline std::string describe(operation_header const& header) {
             return "a message of " + size + " from rank " + std::to_string(header.root) +
                    " to rank " + std::to_string(header.peer);
         case operation_kind::all_reduce:
-            return "an all-reduce (" + std::string{reduction_name(header.how)} + ") of " + size +
-                   " of " + std::string{to_string(header.type)};
+            return "an all-reduce (" + std::string{weightcast::to_string(header.how)} + ") of " +
+                   size + " of " + std::string{to_string(header.type)};
         case operation_kind::broadcast: break;
     }
     return "a broadcast of " + size + " from rank " + std::to_string(header.root);

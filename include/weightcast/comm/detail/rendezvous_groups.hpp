@@ -394,7 +394,8 @@ class rendezvous_groups {
         }
     }
     void end(group_ptr const& ended) {
-        auto const group = ended;  // it is taken out of where the caller may have it from
+        // It is taken out of where the caller may have it from.
+        auto const group = ended;  // NOLINT(performance-unnecessary-copy-initialization)
         auto const found = named_.find(group->name);
         if (found != named_.end() && found->second == group) named_.erase(found);
         std::erase(live_, group);

@@ -43,11 +43,11 @@ class dense_sender {
     /// `own` is this rank's announcement; its flags are replaced by what the groups agreed on.
     dense_sender(Source& source, std::vector<tensor_placement> const& placements,
                  std::vector<sender_group<C>*> const& groups, announcement const& own,
-                 transfer_limits const& limits, Progress& progress)
+                 op_limits const& limits, Progress& progress)
         : source_{source},
           placements_{placements},
           own_{own},
-          limits_{limits.operations()},
+          limits_{limits},
           progress_{progress} {
         for (auto* g : groups) {
             own_.verify = own_.verify || g->agreed().verify;
@@ -79,7 +79,7 @@ class dense_sender {
         if (lanes_.empty()) return walk();
         progress_.begin(phase::payload, plan_.wire_bytes());
         fetched_tensors<runtime, Source> fetched{source_, lanes_.front()->copy_stream(), own_,
-                                                 ambient_};
+                                                 ambient_, limits_.at};
         try {
             auto digests = send_all(fetched);
             progress_.end();
@@ -121,7 +121,7 @@ class dense_sender {
         return {};
     }
     void walk_on(stream_ref made_on) {
-        fetched_tensors<runtime, Source> fetched{source_, made_on, own_, ambient_};
+        fetched_tensors<runtime, Source> fetched{source_, made_on, own_, ambient_, limits_.at};
         for (std::size_t i = 0; i < own_.parameters.size(); ++i) {
             fetched.fetch_up_to(i);
             fetched.release(i, made_on);

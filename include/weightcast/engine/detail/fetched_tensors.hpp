@@ -5,7 +5,6 @@
 #endif
 // A sender's tensors while they are sent: asked of the source once, checked against what was announced.
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,13 +31,15 @@ class fetched_tensors {
   public:
     static constexpr bool momentary = has_tensor_release<Source, R>;
 
-    /// `ambient` is the caller's current device: that of tensors which name none.
+    /// `ambient` is the caller's current device: that of tensors which name none; `until` bounds waits for
+    /// the source's work.
     fetched_tensors(Source& source, typename R::stream_ref stream, announcement const& announced,
-                    int ambient)
+                    int ambient, deadline until)
         : source_{source},
           stream_{stream},
           announced_{announced},
           ambient_{ambient},
+          until_{until},
           tensors_(announced.parameters.size()),
           left_(announced.parameters.size()),
           digests_(announced.verify ? announced.parameters.size() : 0) {
@@ -94,6 +95,7 @@ class fetched_tensors {
     /// Digests of all tensors in announced order.
     std::vector<std::uint64_t> digests() {
         if constexpr (!momentary) {
+            if (!tensors_.empty()) wait_for_source(tensors_.size() - 1);
             for (std::size_t i = 0; i < tensors_.size(); ++i)
                 digests_[i] = tensor_digest(*tensors_[i]);
         }
@@ -122,19 +124,22 @@ class fetched_tensors {
         return located<R>(given, ambient_, {phase::payload, p.name}, -1);
     }
     void digest_now(std::size_t index) {
-        event<R> made{};
-        R::record(made.ref(), stream_);
-        if (!R::wait(made.ref(), deadline::after(std::chrono::seconds{20}))) {
-            fail<timeout>("the source did not make its tensor",
-                          {.where = phase::payload, .tensor = announced_.parameters[index].name});
-        }
+        wait_for_source(index);
         digests_[index] = tensor_digest(*tensors_[index]);
+    }
+    // A digest reads on this thread what the source makes on its stream.
+    void wait_for_source(std::size_t index) {
+        event<R> const made{stream_};
+        if (made.wait(until_)) return;
+        fail<timeout>("the source did not make its tensor",
+                      {.where = phase::payload, .tensor = announced_.parameters[index].name});
     }
 
     Source& source_;
     typename R::stream_ref stream_;
     announcement const& announced_;
     int ambient_;
+    deadline until_;
     std::vector<std::optional<view>> tensors_;
     std::size_t next_ = 0;  // to be asked for
     std::vector<std::uint64_t> left_;

@@ -28,12 +28,20 @@
 namespace weightcast::detail {
 
 /// Calls step(0) .. step(count - 1), each on a thread of its own when there are several; returns when all have.
-template <class F>
-void run_side_by_side(std::size_t count, F const& step) {
+/// Where a thread cannot be started, `missed(i)` is called instead for it and those after it, with the error in
+/// flight: steps may wait for each other, so none is dropped in silence.
+template <class F, class Missed>
+void run_side_by_side(std::size_t count, F const& step, Missed const& missed) {
     if (count == 1) return step(0);
     std::vector<std::jthread> threads;
     threads.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) threads.emplace_back([&step, i] { step(i); });
+    try {
+        while (threads.size() < count) {
+            threads.emplace_back([&step, i = threads.size()] { step(i); });
+        }
+    } catch (...) {
+        for (auto i = threads.size(); i < count; ++i) missed(i);
+    }
 }
 
 /// Where the preflights of several groups meet, so that what one of them has to pack is packed for all: then
@@ -67,6 +75,9 @@ class packed_meeting {
         packed_meeting& meeting_;
         bool come_ = false;
     };
+
+    /// A group leaves that has no seat.
+    void leave() noexcept { count_one(); }
 
   private:
     void add(std::vector<std::uint8_t> const& flags) {
@@ -129,12 +140,11 @@ class sender_group {
     }
 
     void preflight(announcement mine, std::vector<tensor_placement> const& placements,
-                   packed_meeting& meeting, transfer_limits const& limits) {
+                   packed_meeting& meeting, op_limits const& op) {
         packed_meeting::seat seat{meeting};
-        auto const op = limits.operations();
         complete(mine, placements);
         if (several_trainers()) seat.contribute(mine.packed);  // its flags are settled: all are set
-        auto all = member_.exchange(mine, op, op);
+        auto all = member_.exchange(mine, op, [&] { return op; });
         refuse_if(member_.mailbox().agree(all.objection, op, phase::preflight), phase::preflight);
         agreed_ = std::move(all.merged);
         member_.agree_on_packed(agreed_, op,
@@ -144,8 +154,7 @@ class sender_group {
     }
     /// Where this sender's parameters begin in the agreed list.
     std::size_t own_begin() const noexcept { return own_begin_; }
-    void vote(std::vector<std::uint64_t> const& digests, transfer_limits const& limits) {
-        auto const op = limits.operations();
+    void vote(std::vector<std::uint64_t> const& digests, op_limits const& op) {
         std::optional<std::string> objection;
         try {
             if (agreed_.verify)
@@ -153,13 +162,13 @@ class sender_group {
         } catch (bad_input const& e) {
             objection = e.what();
         }
-        refuse_if(member_.mailbox().agree(objection, op, phase::vote), phase::vote);
+        refuse_if(member_.mailbox().agree(objection, vote_limits(op, agreed_), phase::vote),
+                  phase::vote);
     }
-    void announce_failure(announcement failed, transfer_limits const& limits) noexcept {
+    void announce_failure(announcement failed, op_limits const& op) noexcept {
         attempt([&] {
             failed.epoch = member_.next_epoch();
-            auto const op = limits.operations();
-            static_cast<void>(member_.exchange(failed, op, op));
+            static_cast<void>(member_.exchange(failed, op, [&] { return op; }));
         });
     }
 

@@ -46,4 +46,10 @@ std::vector<std::uint64_t> exchange_digests(engine_group<C>& member,
     return all;
 }
 
+/// Limits of a vote: with digests, ranks hash all that they received before they come to it.
+inline op_limits vote_limits(op_limits const& op, announcement const& a) noexcept {
+    auto const whole = std::chrono::ceil<std::chrono::milliseconds>(op.at.remaining());
+    return {a.verify ? std::max(op.stall, whole) : op.stall, op.at};
+}
+
 }  // namespace weightcast::detail
