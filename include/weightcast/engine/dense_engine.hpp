@@ -75,6 +75,7 @@ class dense_engine {
     /// @throws refused_update       a trainer said that it failed first: the group is usable, call `next` again
     /// @throws timeout, peer_error  none came, or a trainer is gone: form the group anew
     update_type next() {
+        member().require_alive();
         auto const expected =
             member().next_epoch();  // announcements that end in an error count too
         auto all = member().exchange(std::nullopt, limits_.waiting(),
@@ -93,6 +94,7 @@ class dense_engine {
         target_->begin_update(target);
         open_target_ = target;
         received_.reset();
+        delivers_ = false;
         local_failure_.reset();
     }
 
@@ -118,9 +120,8 @@ class dense_engine {
         std::vector<tensor_view<space>> destinations;
         agree(objection_to(update, destinations), limits, phase::preflight);
         m.agree_on_packed(*received_, limits, [](auto&) {});
-        auto const has_bytes = [](auto const& p) { return p.bytes() != 0; };
-        if (std::ranges::any_of(received_->parameters, has_bytes))
-            target_->mark_writing(open_target_);
+        delivers_ = delivers_bytes(*received_);
+        if (delivers_) target_->mark_writing(open_target_);
         local_failure_ =
             detail::receive_dense(m.communicator(), *received_, destinations, limits, progress_);
     }
@@ -138,7 +139,7 @@ class dense_engine {
     /// Publishes the version: local, after every rank voted yes.
     void commit() noexcept {
         in_protocol_ = false;
-        if (!received_ || received_->parameters.empty()) return;
+        if (!received_ || !delivers_) return;
         if constexpr (has_remembered_metadata<Target>) {
             target_->remember(open_target_, std::move(received_->parameters));
         }
@@ -171,7 +172,7 @@ class dense_engine {
             report.not_covered =
                 target_->not_covered(open_target_, parameters.data(), parameters.size());
         }
-        if (parameters.empty()) return;
+        if (!delivers_) return;
         report.status = decltype(report.status)::updated;
         report.version = received_->version;
     }
@@ -249,7 +250,8 @@ class dense_engine {
     std::optional<announcement> received_;
     op_limits limits_of_update_{};              // of the received one
     std::optional<std::string> local_failure_;  // in the payload, on this rank alone
-    bool in_protocol_ = false;                  // peers wait for this rank
+    bool delivers_ = false;     // the received one has bytes: there is something to publish
+    bool in_protocol_ = false;  // peers wait for this rank
 };
 
 }  // namespace weightcast

@@ -116,8 +116,7 @@ class dense_trainer {
     void vote() {
         for_each_group([&](detail::sender_group<C>& g) { g.vote(digests_, limits_of_update_); },
                        [] {});
-        if (!groups_.empty() && alive().size() == groups_.size() &&
-            !announced_.parameters.empty()) {
+        if (!groups_.empty() && alive().size() == groups_.size() && delivers_bytes(announced_)) {
             acknowledged_ = announced_.version;
         }
     }

@@ -73,6 +73,24 @@ class engine_group {
     C& communicator() noexcept { return communicator_; }
     group_mailbox<C>& mailbox() noexcept { return mailbox_; }
     group_init const& init() const noexcept { return init_; }
+    /// @throws peer_error  when the group has failed: only forming it anew helps
+    void require_alive() {
+        if (!communicator_.failed()) return;
+        std::string why = "it failed earlier";
+        int suspect = -1;
+        try {
+            communicator_.rethrow_if_failed();
+        } catch (error const& e) {
+            why = e.what();
+            suspect = e.facts().suspect;
+        } catch (std::exception const& e) {
+            why = e.what();
+        }
+        fail<peer_error>(
+            "group '" + init_.name + "' is over; call init to form it anew. It ended with: " + why,
+            {.where = phase::preflight, .rank = communicator_.rank(), .suspect = suspect});
+    }
+
     /// The announcements of all trainers as one; `own` is this rank's, when it is a trainer. Collective. What
     /// this rank finds wrong with them is an objection, so that all ranks hear of it. `first` bounds the wait for
     /// the first; `rest()` is asked for the limits of what follows once that has begun to come.

@@ -75,7 +75,7 @@ class safetensors_file {
         if (length > safetensors_header_limit) {
             throw bad_input{"file " + name + " claims a header of " + std::to_string(length) +
                             " bytes; at most " + std::to_string(safetensors_header_limit) +
-                            " are read"};
+                            " are read: is it a safetensors file?"};
         }
         if (length > rest.size()) {
             throw bad_input{"file " + name + " claims a header of " + std::to_string(length) +

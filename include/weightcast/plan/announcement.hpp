@@ -101,6 +101,12 @@ inline void take_parameter(wire_reader& in, announcement& a) {
 }
 }  // namespace detail
 
+/// Whether an update delivers any byte; one that does not updates nothing.
+/// @pre  the parameters are planned: their bytes fit in 64 bits
+inline bool delivers_bytes(announcement const& a) {
+    return std::ranges::any_of(a.parameters, [](parameter const& p) { return p.bytes() != 0; });
+}
+
 /// The message as bytes.
 inline std::vector<std::byte> encode(announcement const& a) {
     detail::wire_writer out;

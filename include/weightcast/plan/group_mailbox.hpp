@@ -61,8 +61,7 @@ class group_mailbox {
                                      op_limits const& length_limits, BodyLimits const& body_limits,
                                      phase where) {
         std::array<std::uint64_t, 1> length{message.size()};
-        exchange(std::as_writable_bytes(std::span{length}), root,
-                 {{where, "message length"}, length_limits});
+        exchange(std::as_writable_bytes(std::span{length}), root, {{where, {}}, length_limits});
         if (length[0] > message_limit) {
             throw bad_input{"a message of " + std::to_string(length[0]) +
                             " bytes is over the limit of " + std::to_string(message_limit)};
@@ -70,7 +69,7 @@ class group_mailbox {
         std::vector<std::byte> body(length[0]);
         if (communicator_.rank() == root) std::copy(message.begin(), message.end(), body.begin());
         op_limits const limits = body_limits();
-        if (!body.empty()) exchange(body, root, {{where, "message"}, limits});
+        if (!body.empty()) exchange(body, root, {{where, {}}, limits});
         return body;
     }
 
@@ -80,7 +79,7 @@ class group_mailbox {
                                  op_limits const& limits, phase where) {
         std::array<std::int64_t, 1> lowest{objection ? communicator_.rank() : communicator_.size()};
         reduce(std::as_writable_bytes(std::span{lowest}), dtype::int64, reduction::min,
-               {{where, "agreement"}, limits});
+               {{where, {}}, limits});
         int const who = static_cast<int>(lowest[0]);
         if (who >= communicator_.size()) return std::nullopt;
         auto const mine = objection.value_or(std::string{});
@@ -93,7 +92,7 @@ class group_mailbox {
     void any_of(std::span<std::uint8_t> flags, op_limits const& limits, phase where) {
         std::vector<std::int32_t> counts(flags.begin(), flags.end());
         reduce(std::as_writable_bytes(std::span{counts}), dtype::int32, reduction::max,
-               {{where, "flags"}, limits});
+               {{where, {}}, limits});
         std::ranges::transform(counts, flags.begin(),
                                [](std::int32_t c) { return static_cast<std::uint8_t>(c != 0); });
     }

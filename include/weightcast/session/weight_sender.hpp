@@ -116,7 +116,7 @@ class weight_sender {
         if constexpr (has_wire_bytes<E>) result.wire_bytes = engine_.wire_bytes();
     }
     static void conclude(update_result& result, update_options const& options) {
-        bool const moved = result.tensors != 0;
+        bool const moved = result.bytes != 0;
         bool ok = true;
         for (auto& one : result.groups) {
             if (one.failure)

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <weightcast/base/error.hpp>
+#include <weightcast/base/log.hpp>
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/model/target_id.hpp>
 #include <weightcast/session/update_result.hpp>
@@ -168,6 +169,16 @@ class weight_worker {
     }
     weight_worker(weight_worker const&) = delete;
     weight_worker& operator=(weight_worker const&) = delete;
+    /// Leaves the group: the engine's shutdown; what that throws is logged.
+    ~weight_worker() {
+        try {
+            engine_.shutdown();
+        } catch (std::exception const& e) {
+            log_line(std::string{"a worker's engine failed to shut down: "} + e.what());
+        } catch (...) {
+            log_line("a worker's engine failed to shut down");
+        }
+    }
 
     /// Joins a group. @throws lifecycle_error  while an update is open; else what the engine throws
     void init(init_type const& init) {
@@ -221,6 +232,16 @@ class weight_worker {
         auto update = start_or_refuse(announced);
         update.receive(announced);
         return std::move(update).finish();
+    }
+
+    template <class Never = void>
+    void serve_one()
+        requires(!has_announcements<E>)
+    {
+        static_assert(
+            !std::same_as<Never, Never>,
+            "serve_one: the engine needs next(), returning update_type, whose target() names "
+            "the target; see explain_announcements<E>()");
     }
 
     bool open() const noexcept { return open_; }

@@ -174,8 +174,9 @@ class rendezvous_channel {
     [[noreturn]] void fail_lost() const {
         throw peer_error{"contact with the rendezvous server at " + to_string(to_) + " was lost"};
     }
-    [[noreturn]] static void fail_late(char const* what, std::string const& why) {
-        throw timeout{std::string{what} + ": " + why + " within the deadline"};
+    [[noreturn]] void fail_late(char const* what, std::string const& why) const {
+        throw timeout{std::string{what} + ": " + why + " within the deadline (rendezvous at " +
+                      to_string(to_) + ")"};
     }
 
     // --- the channel's thread ---

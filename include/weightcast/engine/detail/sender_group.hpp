@@ -118,7 +118,8 @@ class sender_group {
 
     /// A new update begins: a group whose communicator still works takes part again.
     void begin() noexcept {
-        if (!member_.communicator().failed()) failure_ = nullptr;
+        failure_ = nullptr;
+        attempt([&] { member_.require_alive(); });
     }
     /// Runs a step that all ranks of the group take; what it throws takes this group out of the update. A
     /// refusal, which all ranks hear alike, leaves the group usable; else it is aborted, as its peers wait for
