@@ -104,16 +104,14 @@ dense dense_stack(std::vector<dense> const& parts) {
     });
 }
 dense dense_take(dense const& t, std::size_t dim, std::vector<std::int64_t> const& indices) {
-    return made(with(t.shape, dim, static_cast<std::int64_t>(indices.size())),
-                [&](index const& i) {
-                    auto const from = indices[static_cast<std::size_t>(i[dim])];
-                    return from < 0 ? untouched : t.at(with(i, dim, from));
-                });
+    return made(with(t.shape, dim, static_cast<std::int64_t>(indices.size())), [&](index const& i) {
+        auto const from = indices[static_cast<std::size_t>(i[dim])];
+        return from < 0 ? untouched : t.at(with(i, dim, from));
+    });
 }
 dense dense_pad(dense const& t, std::size_t dim, std::int64_t size) {
-    return made(with(t.shape, dim, size), [&](index const& i) {
-        return i[dim] < t.shape[dim] ? t.at(i) : untouched;
-    });
+    return made(with(t.shape, dim, size),
+                [&](index const& i) { return i[dim] < t.shape[dim] ? t.at(i) : untouched; });
 }
 dense dense_permute(dense const& t, std::vector<std::size_t> const& order) {
     extents shape;
@@ -204,9 +202,8 @@ resolution resolved(layout const& own, std::string const& name) {
     throw bad_argument{"no source " + name};
 }
 
-std::vector<extents> const shapes{{},        {1},       {5},          {0},
-                                  {4, 6},    {5, 1},    {0, 3},       {3, 0},
-                                  {2, 3, 4}, {3, 0, 2}, {2, 3, 2, 2}, {1, 1, 1, 1}};
+std::vector<extents> const shapes{{},     {1},    {5},       {0},       {4, 6},       {5, 1},
+                                  {0, 3}, {3, 0}, {2, 3, 4}, {3, 0, 2}, {2, 3, 2, 2}, {1, 1, 1, 1}};
 
 BOOST_AUTO_TEST_SUITE(layout_whole)
 
@@ -247,7 +244,8 @@ BOOST_AUTO_TEST_SUITE(layout_shards)
 BOOST_AUTO_TEST_CASE(the_remainder_goes_to_the_first_ranks) {
     auto const bounds = [](std::int64_t size, std::int64_t ranks) {
         std::vector<std::int64_t> all;
-        for (std::int64_t r = 0; r < ranks; ++r) all.push_back(shard_bounds(size, {r, ranks}).size());
+        for (std::int64_t r = 0; r < ranks; ++r)
+            all.push_back(shard_bounds(size, {r, ranks}).size());
         return all;
     };
     BOOST_TEST(bounds(10, 4) == (std::vector<std::int64_t>{3, 3, 2, 2}),
@@ -359,9 +357,9 @@ BOOST_AUTO_TEST_CASE(a_fused_checkpoint_tensor_is_sharded_part_by_part) {
     auto const own = fused(0, {sharded(sliced(both, 0, {0, 6}), 0, {1, 2}),
                                sharded(sliced(both, 0, {6, 12}), 0, {1, 2})});
     BOOST_TEST(own.sources().size() == 1U);
-    check_equal(own, c,
-                dense_cat(0, {dense_slice(c["gate_up"], 0, 3, 6),
-                              dense_slice(c["gate_up"], 0, 9, 12)}));
+    check_equal(
+        own, c,
+        dense_cat(0, {dense_slice(c["gate_up"], 0, 3, 6), dense_slice(c["gate_up"], 0, 9, 12)}));
 }
 
 BOOST_AUTO_TEST_CASE(parts_that_do_not_fit_are_refused_with_their_shapes) {
@@ -391,9 +389,9 @@ BOOST_AUTO_TEST_CASE(query_heads_lie_with_the_key_and_value_heads_that_serve_the
         attention_heads heads;
         std::int64_t ranks;
     };
-    for (auto const& [heads, ranks] : {example{{8, 2, 2}, 2}, example{{8, 2, 2}, 8},
-                                       example{{10, 5, 1}, 2}, example{{6, 2, 3}, 4},
-                                       example{{4, 4, 1}, 3}, example{{4, 1, 2}, 3}}) {
+    for (auto const& [heads, ranks] :
+         {example{{8, 2, 2}, 2}, example{{8, 2, 2}, 8}, example{{10, 5, 1}, 2},
+          example{{6, 2, 3}, 4}, example{{4, 4, 1}, 3}, example{{4, 1, 2}, 3}}) {
         std::vector<int> held(static_cast<std::size_t>(heads.query), 0);
         for (std::int64_t r = 0; r < ranks; ++r) {
             auto const own = head_bounds_of(heads, {r, ranks});
@@ -403,10 +401,9 @@ BOOST_AUTO_TEST_CASE(query_heads_lie_with_the_key_and_value_heads_that_serve_the
                 BOOST_TEST((own.key_value.first <= kv && kv < own.key_value.last));
             }
             checkpoint c;
-            auto const layout_of_rank =
-                fused_qkv(c("q", {heads.query * heads.size, 3}),
-                          c("k", {heads.key_value * heads.size, 3}),
-                          c("v", {heads.key_value * heads.size, 3}), heads, {r, ranks});
+            auto const layout_of_rank = fused_qkv(
+                c("q", {heads.query * heads.size, 3}), c("k", {heads.key_value * heads.size, 3}),
+                c("v", {heads.key_value * heads.size, 3}), heads, {r, ranks});
             auto const rows = [&](std::string const& name, index_range b) {
                 return dense_slice(c[name], 0, b.first * heads.size, b.last * heads.size);
             };
@@ -740,7 +737,8 @@ class random_layouts {
 
     described make(int depth, extents const& shape) {
         if (depth == 0 || shape.empty()) return leaf(shape);
-        auto const dim = static_cast<std::size_t>(upto(static_cast<std::int64_t>(shape.size()) - 1));
+        auto const dim =
+            static_cast<std::size_t>(upto(static_cast<std::int64_t>(shape.size()) - 1));
         switch (upto(6)) {
             case 0: return fuse(depth, shape, dim);
             case 1: return interleave(depth, shape, dim);
@@ -847,9 +845,8 @@ BOOST_AUTO_TEST_CASE(names_find_their_places_in_all_own_tensors) {
     BOOST_TEST(table.add(c("t", {2, 3}), {1, 2}) == 2U);
     auto const* found = table.find("embed");
     BOOST_REQUIRE(found != nullptr);
-    BOOST_TEST((found->regions ==
-                std::vector<tensor_region>{{{0, 0}, {4, 2}, 0, 0, {2, 1}},
-                                           {{0, 0}, {4, 2}, 1, 4, {2, 1}}}));
+    BOOST_TEST((found->regions == std::vector<tensor_region>{{{0, 0}, {4, 2}, 0, 0, {2, 1}},
+                                                             {{0, 0}, {4, 2}, 1, 4, {2, 1}}}));
     BOOST_TEST((table.find("t")->regions[0] == tensor_region{{0, 0}, {2, 3}, 2, 0, {1, 2}}));
     BOOST_TEST(table.find("embe") == nullptr);
     BOOST_TEST(table.layouts().size() == 3U);
@@ -860,7 +857,8 @@ BOOST_AUTO_TEST_CASE(names_find_their_places_in_all_own_tensors) {
 BOOST_AUTO_TEST_CASE(a_source_that_is_described_twice_differently_is_refused_and_changes_nothing) {
     layout_table table;
     table.add(whole({"w", dtype::bfloat16, {4}}));
-    auto const other = fused(0, {whole({"new", dtype::float32, {1}}), whole({"w", dtype::float32, {4}})});
+    auto const other =
+        fused(0, {whole({"new", dtype::float32, {1}}), whole({"w", dtype::float32, {4}})});
     BOOST_CHECK_EXCEPTION(table.add(other), bad_argument,
                           (says{"'w'", "bfloat16[4]", "float32[4]"}));
     BOOST_TEST(table.find("new") == nullptr);
@@ -901,8 +899,8 @@ BOOST_AUTO_TEST_CASE(b93_names_of_256_fused_experts_are_found_by_hash) {
     BOOST_TEST(regions == 20U * 40U * 32U * 2U);
     BOOST_TEST(took < 10.0);
     auto const& w3 = *table.find("layers.39.experts.40.w3");
-    BOOST_TEST((w3.regions ==
-                std::vector<tensor_region>{{{0, 0}, {8, 4}, 39, 8 * 64 + 32, {4, 1}}}));
+    BOOST_TEST(
+        (w3.regions == std::vector<tensor_region>{{{0, 0}, {8, 4}, 39, 8 * 64 + 32, {4, 1}}}));
     BOOST_TEST(table.find("layers.39.experts.64.w3")->regions.empty());
 }
 

@@ -8,6 +8,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <support/says.hpp>
+#include <weightcast/model/fused_layout.hpp>
+#include <weightcast/model/layout_table.hpp>
 #include <weightcast/model/name_index.hpp>
 #include <weightcast/model/name_map.hpp>
 
@@ -18,9 +20,7 @@ using names = std::vector<std::string>;
 
 BOOST_AUTO_TEST_SUITE(name_maps)
 
-BOOST_AUTO_TEST_CASE(without_rules_names_stay) {
-    BOOST_TEST(name_map{}("a.b") == "a.b");
-}
+BOOST_AUTO_TEST_CASE(without_rules_names_stay) { BOOST_TEST(name_map{}("a.b") == "a.b"); }
 
 BOOST_AUTO_TEST_CASE(the_first_prefix_that_matches_is_replaced_once) {
     name_map map;
@@ -74,8 +74,7 @@ BOOST_AUTO_TEST_CASE(a_name_of_which_nothing_is_left_means_the_name_as_it_stands
     BOOST_TEST(index.find("w").value() == 0U);
     BOOST_TEST(!index.find("wb").has_value());
     name_index const other{{"long_name"}, name_map{}.prefix("long_nam", "")};
-    BOOST_TEST(other.nearest("long_nam") == (names{"long_name"}),
-               boost::test_tools::per_element());
+    BOOST_TEST(other.nearest("long_nam") == (names{"long_name"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(two_announced_names_that_mean_one_tensor_are_refused) {
@@ -131,8 +130,9 @@ BOOST_AUTO_TEST_CASE(b35_all_but_one_of_113_names_unknown_is_told_with_count_and
 
 BOOST_AUTO_TEST_CASE(b38_an_extra_prefix_is_mapped_or_told_with_the_nearest_names) {
     name_index const plain{{"model.x", "model.y", "other.z"}};
-    BOOST_TEST(plain.objection({"model.language_model.x"}).value() ==
-               "1 of 1 announced names are unknown here: 'model.language_model.x' (near: 'model.x')");
+    BOOST_TEST(
+        plain.objection({"model.language_model.x"}).value() ==
+        "1 of 1 announced names are unknown here: 'model.language_model.x' (near: 'model.x')");
     name_index const renamed{{"model.x", "model.y"},
                              name_map{}.prefix("model.language_model.", "model.")};
     BOOST_TEST(!renamed.objection({"model.language_model.x", "model.y"}).has_value());
@@ -141,6 +141,18 @@ BOOST_AUTO_TEST_CASE(b38_an_extra_prefix_is_mapped_or_told_with_the_nearest_name
                                                                : std::string{name};
                            })};
     BOOST_TEST(moved.find("model.vision.x").value() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(an_index_in_front_of_a_layout_table_finds_its_resolutions) {
+    layout_table table;
+    table.add(layouts::fused(0, {layouts::whole({"model.w1", dtype::bfloat16, {2, 2}}),
+                                 layouts::whole({"model.w3", dtype::bfloat16, {2, 2}})}));
+    name_index const index{table.names(), name_map{}.prefix("policy.", "model.")};
+    for (auto const* announced : {"policy.w3", "model.w3"}) {
+        auto const& found = table.resolutions()[index.find(announced).value()];
+        BOOST_TEST(found.expected.name == "model.w3");
+        BOOST_TEST(found.regions[0].first_element == 4U);
+    }
 }
 
 /// The textbook distance, with no band.

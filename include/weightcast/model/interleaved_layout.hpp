@@ -95,10 +95,10 @@ inline layout interleaved(std::size_t dim, std::vector<layout> const& parts,
     for (auto const& part : parts) {
         shape[dim] = detail::add_sizes(shape[dim], part.shape()[dim]);
     }
-    return detail::joined(
-        parts, shape, [&](detail::layout_piece const& piece, std::size_t k, auto const& put) {
-            detail::put_interleaved(piece, dim, turns[k], put);
-        });
+    return detail::joined(parts, shape,
+                          [&](detail::layout_piece const& piece, std::size_t k, auto const& put) {
+                              detail::put_interleaved(piece, dim, turns[k], put);
+                          });
 }
 /// Blocks of one size for all parts.
 inline layout interleaved(std::size_t dim, std::vector<layout> const& parts,

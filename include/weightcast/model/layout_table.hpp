@@ -20,7 +20,8 @@
 namespace weightcast {
 
 /// Resolutions by checkpoint name, over many own tensors. Built once; a look-up is one hash, whatever the number of
-/// experts. A checkpoint tensor may have places in several own tensors (a copy of tied weights).
+/// experts. A checkpoint tensor may have places in several own tensors (a copy of tied weights). Another expert map between
+/// updates means another table.
 class layout_table {
   public:
     /// Takes note of an own tensor; returns its index, which its regions carry.
@@ -43,6 +44,12 @@ class layout_table {
     }
     /// All of them, in the order in which layouts named them.
     std::vector<resolution> const& resolutions() const noexcept { return resolutions_; }
+    /// Their names in that order: what a `name_index` in front of the table finds.
+    std::vector<std::string> names() const {
+        std::vector<std::string> all;
+        for (auto const& one : resolutions_) all.push_back(one.expected.name);
+        return all;
+    }
     /// By index of the own tensor.
     std::vector<layout> const& layouts() const noexcept { return layouts_; }
 

@@ -35,8 +35,9 @@ class name_index {
             }
             by_ending_.push_back(i);
         }
-        std::sort(by_ending_.begin(), by_ending_.end(),
-                  [this](std::size_t a, std::size_t b) { return ends_before(names_[a], names_[b]); });
+        std::sort(by_ending_.begin(), by_ending_.end(), [this](std::size_t a, std::size_t b) {
+            return ends_before(names_[a], names_[b]);
+        });
     }
 
     std::vector<std::string> const& names() const noexcept { return names_; }
@@ -111,7 +112,8 @@ class name_index {
     }
     std::vector<std::size_t> by_typing(std::string_view name) const {
         std::vector<rated> near;
-        auto const limit = std::min<std::size_t>(3, (std::max<std::size_t>(name.size(), 1) - 1) / 2);
+        auto const limit =
+            std::min<std::size_t>(3, (std::max<std::size_t>(name.size(), 1) - 1) / 2);
         for (std::size_t i = 0; i < std::min(names_.size(), compared); ++i) {
             auto const distance = detail::edit_distance(name, names_[i], limit);
             if (distance <= limit) near.emplace_back(distance, i);

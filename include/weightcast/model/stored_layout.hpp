@@ -24,8 +24,8 @@ namespace weightcast::layouts {
 inline layout padded(layout const& of, std::size_t dim, std::int64_t size) {
     detail::check_dim(of, dim);
     if (size < of.shape()[dim]) {
-        throw bad_argument{describe(of) + ": padded to " + std::to_string(size) +
-                           " in dimension " + std::to_string(dim) + ", less than its " +
+        throw bad_argument{describe(of) + ": padded to " + std::to_string(size) + " in dimension " +
+                           std::to_string(dim) + ", less than its " +
                            std::to_string(of.shape()[dim])};
     }
     auto rest = of.shape();

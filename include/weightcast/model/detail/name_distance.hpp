@@ -17,7 +17,8 @@ namespace weightcast::detail {
 inline std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
     if (a.size() > b.size()) std::swap(a, b);
     if (b.size() - a.size() > limit) return limit + 1;
-    std::vector<std::size_t> row(a.size() + 1);  // distance of b's first j characters to a's first i
+    std::vector<std::size_t> row(a.size() +
+                                 1);  // distance of b's first j characters to a's first i
     for (std::size_t i = 0; i <= a.size(); ++i) row[i] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
         auto const low = j > limit ? j - limit : 1;
@@ -27,8 +28,8 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b, std::si
         auto least = row[low - 1];
         for (auto i = low; i <= high; ++i) {
             auto const above = i == j + limit ? limit + 1 : row[i];  // outside the band before
-            auto const next = std::min({diagonal + (a[i - 1] == b[j - 1] ? 0 : 1), above + 1,
-                                        row[i - 1] + 1});
+            auto const next =
+                std::min({diagonal + (a[i - 1] == b[j - 1] ? 0 : 1), above + 1, row[i - 1] + 1});
             diagonal = row[i];
             row[i] = next;
             least = std::min(least, next);
