@@ -12,4 +12,5 @@
 #include <weightcast/kernels/pack.hpp>
 #include <weightcast/kernels/pack_body.hpp>
 #include <weightcast/kernels/strided_region.hpp>
+#include <weightcast/kernels/tensor_copy.hpp>
 #include <weightcast/kernels/xxh3_body.hpp>

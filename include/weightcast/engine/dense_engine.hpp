@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -117,13 +118,14 @@ class dense_engine {
         limits_of_update_ = limits;
         in_protocol_ = true;
         received_ = update.announced;
-        std::vector<tensor_view<space>> destinations;
+        std::vector<detail::destination<space>> destinations;
+        digests_of_parts_.clear();
         agree(objection_to(update, destinations), limits, phase::preflight);
         m.agree_on_packed(*received_, limits, [](auto&) {});
         delivers_ = delivers_bytes(*received_);
         if (delivers_) target_->mark_writing(open_target_);
-        local_failure_ =
-            detail::receive_dense(m.communicator(), *received_, destinations, limits, progress_);
+        local_failure_ = detail::receive_dense(m.communicator(), *received_, destinations, limits,
+                                               progress_, digests_of_parts_);
     }
 
     /// The vote of all ranks. A failure of this rank alone in the payload is its no.
@@ -186,7 +188,7 @@ class dense_engine {
 
     // Whatever this rank cannot do is an objection: peers that agreed would wait for it.
     std::optional<std::string> objection_to(update_type const& update,
-                                            std::vector<tensor_view<space>>& destinations) {
+                                            std::vector<detail::destination<space>>& destinations) {
         try {
             if (auto found = metadata_objection(update)) return found;
             if (auto found = detail::ring_objection<C>(*received_, limits_.ring_bytes))
@@ -232,7 +234,11 @@ class dense_engine {
         }
         for (std::size_t i = 0; i < received_->parameters.size(); ++i) {
             auto const& p = received_->parameters[i];
-            auto const actual = tensor_digest(view_of(target_->destination(open_target_, p.name)));
+            auto const of_parts = digests_of_parts_.find(i);
+            auto const actual =
+                of_parts != digests_of_parts_.end()
+                    ? of_parts->second
+                    : tensor_digest(view_of(target_->destination(open_target_, p.name)));
             if (actual != expected[i]) {
                 return "tensor '" + p.name + "' arrived with digest " + digest_text(actual) +
                        ", sent with " + digest_text(expected[i]);
@@ -248,8 +254,9 @@ class dense_engine {
     detail::membership<C> member_;
     target_type open_target_{};
     std::optional<announcement> received_;
-    op_limits limits_of_update_{};              // of the received one
-    std::optional<std::string> local_failure_;  // in the payload, on this rank alone
+    op_limits limits_of_update_{};                           // of the received one
+    std::map<std::size_t, std::uint64_t> digests_of_parts_;  // of the received one, where verified
+    std::optional<std::string> local_failure_;               // in the payload, on this rank alone
     bool delivers_ = false;     // the received one has bytes: there is something to publish
     bool in_protocol_ = false;  // peers wait for this rank
 };

@@ -51,12 +51,14 @@ inline void digest_elements(digest_state& state, const_tensor_view<host_space> c
         state.update(std::span{packed}.first(static_cast<std::size_t>(last - first)));
     }
 }
+inline void digest_metadata(digest_state& state, dtype type, extents const& shape) {
+    digest_string(state, to_string(type));
+    digest_number(state, shape.size());
+    for (auto const extent : shape) digest_number(state, static_cast<std::uint64_t>(extent));
+    digest_number(state, checked_multiply(element_count(shape), item_size(type)));
+}
 inline void digest_tensor(digest_state& state, const_tensor_view<host_space> const& tensor) {
-    digest_string(state, to_string(tensor.type()));
-    digest_number(state, tensor.shape().size());
-    for (auto const extent : tensor.shape())
-        digest_number(state, static_cast<std::uint64_t>(extent));
-    digest_number(state, tensor.bytes());
+    digest_metadata(state, tensor.type(), tensor.shape());
     digest_elements(state, tensor);
 }
 template <class View, class Tensors>
@@ -78,6 +80,20 @@ inline std::uint64_t tensor_digest(const_tensor_view<host_space> const& tensor) 
     detail::digest_tensor(state, tensor);
     return state.value();
 }
+
+/// The same of a tensor whose bytes come in pieces, in row-major order.
+class tensor_digest_state {
+  public:
+    tensor_digest_state(dtype type, extents const& shape) {
+        detail::digest_metadata(state_, type, shape);
+    }
+    void update(std::span<std::byte const> bytes) { state_.update(bytes); }
+    /// The digest of a tensor that consists of the bytes so far.
+    std::uint64_t value() const noexcept { return state_.value(); }
+
+  private:
+    digest_state state_{};
+};
 
 /// Digest of a model whose tensors come one by one, in the order of their names (byte by byte):
 /// xxh3-64 over one record a tensor: length of its name, the name, then what tensor_digest covers.

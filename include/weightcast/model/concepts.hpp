@@ -96,6 +96,14 @@ concept has_destinations =
     requires(T& target, typename T::id_type const& id, std::string_view name) {
         { target.destination(id, name) } -> WritableDeviceTensor;
     };
+/// Optional: parameters that a layout writes in parts. Nothing: `destination` has the whole tensor.
+template <class T>
+concept has_parts = requires(T& target, typename T::id_type const& id,
+                             typename T::parameter_type const& announced) {
+    { target.parts(id, announced).has_value() } -> std::same_as<bool>;
+    { (*target.parts(id, announced))[0].own } -> WritableDeviceTensor;
+    (*target.parts(id, announced))[0].region.first_element;
+};
 template <class T>
 concept has_versions =
     requires(T& target, typename T::id_type const& id, typename T::version_type const& version) {

@@ -3,25 +3,33 @@
 #ifdef __CUDACC__
 #error "weightcast/model is host-only: include it from a .cpp file"
 #endif
-// The embedded target: whole tensors by checkpoint name.
+// What an engine holds: its own tensors, by their names and by those of the checkpoint tensors in them.
 
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <weightcast/base/error.hpp>
+#include <weightcast/model/layout.hpp>
+#include <weightcast/model/layout_table.hpp>
+#include <weightcast/model/name_index.hpp>
+#include <weightcast/model/name_map.hpp>
 #include <weightcast/model/parameter.hpp>
+#include <weightcast/model/tensor_region.hpp>
 #include <weightcast/tensor/concepts.hpp>
 #include <weightcast/tensor/tensor_view.hpp>
 
 namespace weightcast {
 
-/// Writable tensors by name; refers to their memory, which must outlive it. Names are unique.
+/// The destinations of one model. Views, not memory. An own tensor is either held as it is announced, or made of
+/// checkpoint tensors as a layout says; the names of both work. Look-ups cost a hash or two, however many experts there are.
 template <MemorySpace Space = host_space>
 class parameter_table {
   public:
@@ -32,64 +40,185 @@ class parameter_table {
     template <WritableDeviceTensor T>
         requires std::same_as<space_of<T>, Space>
     void add(std::string_view name, T&& tensor) {
-        if (name.empty()) throw bad_argument{"a parameter needs a name"};
-        auto const [place, added] =
-            tensors_.try_emplace(std::string{name}, writable_view_of(tensor));
-        if (!added) throw bad_argument{"parameter '" + place->first + "' is in the table already"};
+        add_own(name, writable_view_of(tensor), std::nullopt);
     }
+    /// The same for one that is made of checkpoint tensors. Updates of those are written where the layout says;
+    /// what of it belongs to nobody stays as it is.
+    /// @throws bad_argument  for a tensor whose dtype or shape is not the layout's, or whose elements overlap; for
+    ///                       a checkpoint tensor that another layout describes otherwise; nothing is added
+    template <WritableDeviceTensor T>
+        requires std::same_as<space_of<T>, Space>
+    void add(std::string_view name, layout const& made_of, T&& tensor) {
+        auto const own = writable_view_of(tensor);
+        if (own.type() != made_of.type() || own.shape() != made_of.shape()) {
+            throw bad_argument{"parameter '" + std::string{name} + "' is " +
+                               describe_type(own.type(), own.shape()) +
+                               ", but its layout is of an " + describe(made_of)};
+        }
+        if (name.empty() || find(name) != nullptr) refuse(name);
+        auto const index = layouts_.add(made_of, own.strides());
+        add_own(name, own, index);
+        made_.push_back(own);
+    }
+    /// Renames announced names before they are looked up; a name that leads nowhere is tried as it stands.
+    void rename(name_map map) { map_ = std::move(map); }
 
-    /// The tensor of that name, or null.
+    /// The own tensor of that name, or null.
     view const* find(std::string_view name) const {
         auto const found = tensors_.find(name);
-        return found == tensors_.end() ? nullptr : &found->second;
+        return found == tensors_.end() ? nullptr : &found->second.own;
     }
+    /// Own tensors.
     std::size_t size() const noexcept { return tensors_.size(); }
-    /// (name, tensor) in name order.
-    auto begin() const noexcept { return tensors_.begin(); }
-    auto end() const noexcept { return tensors_.end(); }
+
+    /// The names of own tensors, in their order.
+    std::vector<std::string> names() const {
+        std::vector<std::string> all;
+        for (auto const& [name, _] : tensors_) all.push_back(name);
+        return all;
+    }
+
+    /// The engine's or a checkpoint's name that is meant: as renamed, or, where that is unknown, as it stands.
+    std::string known_name(std::string_view announced) const {
+        auto renamed = map_(announced);
+        if (find(renamed) != nullptr || layouts_.find(renamed) != nullptr) return renamed;
+        return std::string{announced};
+    }
+    /// The parts of own tensors that an announced parameter is written into by a layout; none of them where this
+    /// engine holds nothing of it. Nothing: it is written into `find(known_name(...))` as it is.
+    std::optional<std::vector<placed_region<Space>>> parts(parameter const& announced) const {
+        auto const* resolved = by_parts(known_name(announced.name), announced);
+        if (resolved == nullptr) return std::nullopt;
+        std::vector<placed_region<Space>> all;
+        for (auto const& region : resolved->regions) all.push_back({region, made_[region.own]});
+        return all;
+    }
 
     /// What is wrong with an update of these parameters, or nothing. Writes nothing.
     std::optional<std::string> objection(parameter const* parameters, std::size_t count) const {
-        std::vector<std::string_view> unknown;
-        std::map<std::string_view, std::size_t> seen;
+        std::unordered_set<std::string> seen;
+        std::size_t unknown = 0;
         for (std::size_t i = 0; i < count; ++i) {
             auto const& p = parameters[i];
-            if (!seen.emplace(p.name, i).second) {
-                return "tensor '" + p.name + "' is announced twice";
-            }
-            auto const* here = find(p.name);
-            if (here == nullptr) {
-                unknown.push_back(p.name);
-            } else if (here->type() != p.type || here->shape() != p.shape) {
+            auto const name = known_name(p.name);
+            if (!seen.insert(name).second) return announced_twice(p.name, name);
+            auto const* own = find(name);
+            auto const* source = layouts_.find(name);
+            if (own == nullptr && source == nullptr) {
+                ++unknown;
+            } else if (whole(name, p) == nullptr && by_parts(name, p) == nullptr) {
                 return "tensor '" + p.name + "' is announced as " + describe_type(p.type, p.shape) +
-                       ", held as " + describe_type(here->type(), here->shape());
+                       ", held as " + held_as(own, source);
             }
         }
-        if (unknown.empty()) return std::nullopt;
-        return list_unknown(unknown, count);
+        if (unknown != 0) return list_unknown(parameters, count);
+        return written_twice(parameters, count);
     }
-    /// Names of the table that these parameters do not update, in name order.
+    /// Names that these parameters do not update, in name order: own tensors held as they are, and checkpoint
+    /// tensors of which this engine holds a part.
     std::vector<std::string> not_covered(parameter const* parameters, std::size_t count) const {
-        std::map<std::string_view, bool> covered;
-        for (std::size_t i = 0; i < count; ++i) covered.emplace(parameters[i].name, true);
-        std::vector<std::string> missing;
-        for (auto const& [name, _] : tensors_) {
-            if (!covered.contains(name)) missing.push_back(name);
+        std::unordered_set<std::string> covered;
+        std::vector<bool> whole_own(made_.size(), false);
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const name = known_name(parameters[i].name);
+            covered.insert(name);
+            auto const found = tensors_.find(name);
+            if (found != tensors_.end() && found->second.layout &&
+                whole(name, parameters[i]) != nullptr) {
+                whole_own[*found->second.layout] = true;
+            }
         }
-        return missing;
+        std::set<std::string> missing;
+        for (auto const& [name, held] : tensors_) {
+            if (!held.layout && !covered.contains(name)) missing.insert(name);
+        }
+        for (auto const& one : layouts_.resolutions()) {
+            if (covered.contains(one.expected.name)) continue;
+            for (auto const& region : one.regions) {
+                if (!whole_own[region.own]) missing.insert(one.expected.name);
+            }
+        }
+        return {missing.begin(), missing.end()};
     }
 
   private:
-    static std::string list_unknown(std::vector<std::string_view> const& unknown,
-                                    std::size_t count) {
-        std::string text = std::to_string(unknown.size()) + " of " + std::to_string(count) +
-                           " announced names are unknown here:";
-        for (std::size_t i = 0; i < unknown.size() && i < 3; ++i) {
-            text.append(i == 0 ? " '" : ", '").append(unknown[i]).append("'");
-        }
-        return unknown.size() > 3 ? text + ", ..." : text;
+    struct held_tensor {
+        view own;
+        std::optional<std::size_t> layout;  // index in layouts_
+    };
+
+    [[noreturn]] static void refuse(std::string_view name) {
+        if (name.empty()) throw bad_argument{"a parameter needs a name"};
+        throw bad_argument{"parameter '" + std::string{name} + "' is in the table already"};
     }
-    std::map<std::string, view, std::less<>> tensors_;
+    void add_own(std::string_view name, view const& own, std::optional<std::size_t> layout) {
+        if (name.empty() ||
+            !tensors_.try_emplace(std::string{name}, held_tensor{own, layout}).second)
+            refuse(name);
+    }
+    // The own tensor that a parameter is written into as it is; null when it goes by parts, or nowhere.
+    view const* whole(std::string_view name, parameter const& p) const {
+        auto const* own = find(name);
+        if (own == nullptr || own->type() != p.type || own->shape() != p.shape) return nullptr;
+        return by_parts(name, p) == nullptr ? own : nullptr;
+    }
+    // A name may be both: that of a checkpoint tensor and of the own tensor made of it. The shape tells which is
+    // meant; where both fit, the layout, which reduces to the whole there.
+    resolution const* by_parts(std::string_view name, parameter const& p) const {
+        auto const* found = layouts_.find(name);
+        if (found == nullptr) return nullptr;
+        return found->expected.type == p.type && found->expected.shape == p.shape ? found : nullptr;
+    }
+    static std::string held_as(view const* own, resolution const* source) {
+        if (source == nullptr) return describe_type(own->type(), own->shape());
+        auto text = describe_type(source->expected.type, source->expected.shape);
+        if (own != nullptr)
+            text += " or, as the engine's own, " + describe_type(own->type(), own->shape());
+        return text;
+    }
+    static std::string announced_twice(std::string const& announced, std::string const& name) {
+        return announced == name
+                   ? "tensor '" + name + "' is announced twice"
+                   : "tensor '" + announced + "' means '" + name + "', which is announced already";
+    }
+    // An own tensor that comes whole, and a checkpoint tensor that is part of it.
+    std::optional<std::string> written_twice(parameter const* parameters, std::size_t count) const {
+        if (made_.empty()) return std::nullopt;
+        std::vector<std::string_view> whole_by(made_.size());
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const name = known_name(parameters[i].name);
+            auto const found = tensors_.find(name);
+            if (found == tensors_.end() || !found->second.layout) continue;
+            if (whole(name, parameters[i]) == nullptr) continue;
+            whole_by[*found->second.layout] = parameters[i].name;
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const* source = by_parts(known_name(parameters[i].name), parameters[i]);
+            if (source == nullptr) continue;
+            for (auto const& region : source->regions) {
+                auto const by = whole_by[region.own];
+                if (by.empty()) continue;
+                return "tensor '" + parameters[i].name + "' is a part of '" + std::string{by} +
+                       "', which is announced too: its bytes would be written twice";
+            }
+        }
+        return std::nullopt;
+    }
+    // The index that finds near names is made for the message only.
+    std::string list_unknown(parameter const* parameters, std::size_t count) const {
+        std::set<std::string> known;
+        for (auto const& [name, _] : tensors_) known.insert(name);
+        for (auto const& one : layouts_.resolutions()) known.insert(one.expected.name);
+        std::vector<std::string> announced;
+        for (std::size_t i = 0; i < count; ++i) announced.push_back(parameters[i].name);
+        name_index const index{{known.begin(), known.end()}, map_};
+        return index.objection(announced).value_or("names are unknown here");
+    }
+
+    std::map<std::string, held_tensor, std::less<>> tensors_;
+    layout_table layouts_;
+    std::vector<view> made_;  // own tensors by the index that layouts_ gave them
+    name_map map_;
 };
 
 }  // namespace weightcast

@@ -69,10 +69,15 @@ class parameter_tables {
         return found->second.table.objection(parameters, count);
     }
     tensor_view<Space> destination(target_id const& id, std::string_view name) {
-        auto const* found = state(id).table.find(name);
+        auto const& table = state(id).table;
+        auto const* found = table.find(table.known_name(name));
         if (found == nullptr)
             throw bad_argument{"parameter '" + std::string{name} + "' is not here"};
         return *found;
+    }
+    std::optional<std::vector<placed_region<Space>>> parts(target_id const& id,
+                                                           parameter const& announced) const {
+        return state(id).table.parts(announced);
     }
     void mark_writing(target_id const& id) noexcept {
         if (auto const found = states_.find(id); found != states_.end()) found->second.wrote = true;
@@ -118,6 +123,7 @@ class parameter_tables {
     std::map<target_id, target_state> states_;
 };
 static_assert(WeightTarget<parameter_tables<>>);
-static_assert(has_remembered_metadata<parameter_tables<>> && has_coverage<parameter_tables<>>);
+static_assert(has_remembered_metadata<parameter_tables<>> && has_coverage<parameter_tables<>> &&
+              has_parts<parameter_tables<>>);
 
 }  // namespace weightcast

@@ -15,6 +15,7 @@
 #include <weightcast/base/error.hpp>
 #include <weightcast/model/parameter.hpp>
 #include <weightcast/tensor/extents.hpp>
+#include <weightcast/tensor/tensor_view.hpp>
 
 namespace weightcast {
 
@@ -54,6 +55,13 @@ struct tensor_region {
     std::uint64_t first_element = 0;  ///< in the own tensor's memory, in elements
     extents strides{};                ///< in elements of the own tensor; 0 only where the size is 1
     friend bool operator==(tensor_region const&, tensor_region const&) = default;
+};
+
+/// A region, and the memory of the own tensor that it is in.
+template <MemorySpace Space = host_space>
+struct placed_region {
+    tensor_region region{};
+    tensor_view<Space> own{};  ///< all of it: the region says where in it
 };
 
 /// What becomes of one checkpoint tensor.

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,24 +21,53 @@
 #include <weightcast/align/detail/settle.hpp>
 #include <weightcast/base/sinks.hpp>
 #include <weightcast/engine/detail/chunk_ring.hpp>
+#include <weightcast/engine/detail/destinations.hpp>
 #include <weightcast/engine/detail/transfer_steps.hpp>
 #include <weightcast/kernels/launch.hpp>
+#include <weightcast/kernels/model_digest.hpp>
+#include <weightcast/kernels/tensor_copy.hpp>
+#include <weightcast/model/tensor_region.hpp>
 #include <weightcast/plan/announcement.hpp>
 #include <weightcast/plan/packing_plan.hpp>
 
 namespace weightcast::detail {
+
+/// Digests of tensors that go in parts, taken from their bytes as they arrive, in order.
+class part_digests {
+  public:
+    template <class Destinations>
+    part_digests(announcement const& agreed, Destinations const& destinations) {
+        for (std::size_t i = 0; agreed.verify && i < destinations.size(); ++i) {
+            if (!destinations[i].in_parts) continue;
+            auto const& p = agreed.parameters[i];
+            states_.try_emplace(i, p.type, p.shape);
+        }
+    }
+    void update(std::size_t tensor, std::span<std::byte const> bytes) {
+        if (auto const found = states_.find(tensor); found != states_.end())
+            found->second.update(bytes);
+    }
+    std::map<std::size_t, std::uint64_t> values() const {
+        std::map<std::size_t, std::uint64_t> all;
+        for (auto const& [tensor, state] : states_) all.emplace(tensor, state.value());
+        return all;
+    }
+
+  private:
+    std::map<std::size_t, tensor_digest_state> states_;
+};
 
 /// Receives one agreed update into its destinations.
 template <class C, class Progress>
 class dense_receiver {
     using runtime = typename C::runtime;
     using space = typename runtime::space;
-    using destination = tensor_view<space>;
+    using view = tensor_view<space>;
 
   public:
     /// All but the communicator stay as they are while the receiver lives.
     dense_receiver(C& communicator, announcement const& agreed,
-                   std::vector<destination>& destinations, op_limits const& limits,
+                   std::vector<destination<space>>& destinations, op_limits const& limits,
                    Progress& progress)
         : communicator_{communicator},
           agreed_{agreed},
@@ -49,7 +80,8 @@ class dense_receiver {
           scope_{communicator,
                  {.slots = static_cast<int>(agreed.options.ring),
                   .slot_bytes = static_cast<std::size_t>(plan_.slot_bytes())}},
-          ring_{scope_, agreed.options.ring} {}
+          ring_{scope_, agreed.options.ring},
+          part_digests_{agreed, destinations} {}
 
     /// Receives all bytes. What fails on this rank alone does not keep it from the group's other operations: it
     /// is returned, for the vote.
@@ -65,6 +97,8 @@ class dense_receiver {
         on_this_rank([&] { progress_.end(); });
         return local_failure_;
     }
+
+    std::map<std::size_t, std::uint64_t> digests_of_parts() const { return part_digests_.values(); }
 
   private:
     struct step_under_way {
@@ -89,22 +123,22 @@ class dense_receiver {
         }
     }
     // Where a chunk that is a piece of one tensor may go without a stop in the ring.
-    std::optional<destination> sole_destination(packed_chunk const& chunk) const {
+    std::optional<view> sole_destination(packed_chunk const& chunk) const {
         if (chunk.members.size() != 1 || chunk.members.front().bytes != chunk.bytes)
             return std::nullopt;
         auto const& m = chunk.members.front();
-        auto const& whole = destinations_[m.tensor];
-        if (!whole.contiguous()) return std::nullopt;
-        return destination{static_cast<std::byte*>(whole.data()) + m.first_byte,
-                           dtype::uint8,
-                           {static_cast<std::int64_t>(m.bytes)},
-                           whole.where()};
+        auto const& to = destinations_[m.tensor];
+        if (to.in_parts || !to.whole.contiguous()) return std::nullopt;
+        return view{static_cast<std::byte*>(to.whole.data()) + m.first_byte,
+                    dtype::uint8,
+                    {static_cast<std::int64_t>(m.bytes)},
+                    to.whole.where()};
     }
     void receive_window(direct_window const& window, operation const& op) {
         auto group = scope_.receive_group(window.root, op);
         for (std::size_t i = window.first; i < window.last; ++i) {
             auto const index = plan_.direct()[i].tensor;
-            group.add(scope_.require(destinations_[index],
+            group.add(scope_.require(destinations_[index].whole,
                                      {phase::payload, agreed_.parameters[index].name}));
         }
         group.submit();
@@ -130,14 +164,42 @@ class dense_receiver {
     void unpack_oldest(packed_chunk const& chunk) {
         auto const* base = static_cast<std::byte const*>(ring_.oldest_data());
         for (auto const& m : chunk.members) {
-            if (!ring_.oldest_is_in_place()) {
-                unpack(base + m.offset, destinations_[m.tensor], m.first_byte,
-                       m.first_byte + m.bytes);
+            if (ring_.oldest_is_in_place()) continue;
+            auto const& to = destinations_[m.tensor];
+            if (to.in_parts) {
+                part_digests_.update(m.tensor,
+                                     {base + m.offset, static_cast<std::size_t>(m.bytes)});
+                unpack_parts(base + m.offset, m, to);
+            } else {
+                unpack(base + m.offset, to.whole, m.first_byte, m.first_byte + m.bytes);
             }
         }
         done_bytes_ += chunk.bytes;
     }
-    void unpack(void const* from, destination const& to, std::uint64_t first, std::uint64_t last) {
+    // A piece of a tensor as a few boxes, and of each what this rank holds.
+    void unpack_parts(std::byte const* from, chunk_member const& m, destination<space> const& to) {
+        auto const& p = agreed_.parameters[m.tensor];
+        auto const item = item_size(p.type);
+        auto const rows = contiguous_strides(p.shape);
+        auto const first = m.first_byte / item;
+        for (auto const& box : boxes_of(p.shape, first, (m.first_byte + m.bytes) / item)) {
+            for (auto const& part : to.parts) {
+                auto const held = intersection(part.region, box);
+                if (!held) continue;
+                std::uint64_t at = 0;  // of its first element in the announced tensor
+                for (std::size_t d = 0; d < rows.size(); ++d) {
+                    at += static_cast<std::uint64_t>(held->offset[d] * rows[d]);
+                }
+                const_tensor_view<space> const source{from + (at - first) * item, p.type,
+                                                      held->sizes, rows, communicator_.where()};
+                view const own{
+                    static_cast<std::byte*>(part.own.data()) + held->first_element * item, p.type,
+                    held->sizes, held->strides, part.own.where()};
+                copy_async<runtime>(source, own, communicator_.core().unpack_stream());
+            }
+        }
+    }
+    void unpack(void const* from, view const& to, std::uint64_t first, std::uint64_t last) {
         auto const stream = communicator_.core().unpack_stream();
         if (to.contiguous()) {
             runtime::copy(static_cast<std::byte*>(to.data()) + first, to.where(), from,
@@ -173,7 +235,7 @@ class dense_receiver {
 
     C& communicator_;
     announcement const& agreed_;
-    std::vector<destination>& destinations_;
+    std::vector<destination<space>>& destinations_;
     op_limits limits_;
     Progress& progress_;
     std::vector<planned_tensor> tensors_;
@@ -181,22 +243,26 @@ class dense_receiver {
     std::vector<transfer_step> steps_;
     alignment_scope<C> scope_;
     chunk_ring<C> ring_;
+    part_digests part_digests_;
     std::deque<step_under_way> under_way_;
     std::uint64_t done_bytes_ = 0;
     std::optional<std::string> local_failure_;
 };
 
-/// Receives an agreed update; what failed on this rank alone, for the vote.
+/// Receives an agreed update; what failed on this rank alone, for the vote. Where the update is verified, the digests
+/// of tensors that are held in parts come with it, by index: their own bytes are no whole tensor.
 /// @throws timeout, peer_error, group_aborted  nothing writes to the destinations any more, unless the group's
 ///                                             grace has passed
 template <class C, class Progress>
 std::optional<std::string> receive_dense(
     C& communicator, announcement const& agreed,
-    std::vector<tensor_view<typename C::runtime::space>>& destinations, op_limits const& limits,
-    Progress& progress) {
+    std::vector<destination<typename C::runtime::space>>& destinations, op_limits const& limits,
+    Progress& progress, std::map<std::size_t, std::uint64_t>& digests_of_parts) {
     try {
-        return dense_receiver<C, Progress>{communicator, agreed, destinations, limits, progress}
-            .run();
+        dense_receiver<C, Progress> receiver{communicator, agreed, destinations, limits, progress};
+        auto failure = receiver.run();
+        digests_of_parts = receiver.digests_of_parts();
+        return failure;
     } catch (...) {
         communicator.abort();
         static_cast<void>(settle(communicator));

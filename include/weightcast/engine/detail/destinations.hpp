@@ -16,6 +16,8 @@
 #include <weightcast/align/located.hpp>
 #include <weightcast/base/error.hpp>
 #include <weightcast/kernels/strided_region.hpp>
+#include <weightcast/model/concepts.hpp>
+#include <weightcast/model/tensor_region.hpp>
 #include <weightcast/plan/announcement.hpp>
 #include <weightcast/plan/packing_plan.hpp>
 
@@ -36,31 +38,54 @@ std::optional<std::string> ring_objection(announcement const& a, std::uint64_t l
            " bytes is over this rank's limit of " + std::to_string(limit);
 }
 
+/// Where one announced tensor goes.
+template <MemorySpace Space>
+struct destination {
+    tensor_view<Space> whole{};  ///< as it is announced, unless it goes in parts
+    bool in_parts = false;       ///< by a layout; perhaps none of it is held here
+    std::vector<placed_region<Space>> parts{};
+};
+
+/// @throws device_mismatch  when a buffer is not on the communicator's device
+template <class C, class View>
+View destination_on(C const& communicator, View const& tensor, int ambient,
+                    operation_label const& label) {
+    auto const placed = located<typename C::runtime>(tensor, ambient, label, communicator.rank());
+    if (placed.bytes() != 0 && placed.where() != communicator.where()) {
+        fail_device_mismatch(label, communicator.rank(),
+                             "a buffer on " + to_string(communicator.where()) +
+                                 ", the communicator's device (receiving never stages)",
+                             to_string(placed.where()));
+    }
+    return placed;
+}
+
 /// The destinations of the announced parameters, in their order. Flags those as packed that cannot be received
 /// into directly.
 /// @throws device_mismatch, bad_argument  for one that is not on the communicator's device, or whose elements
 ///                                        overlap
 template <class C, class Target, class Id>
-std::vector<tensor_view<typename C::runtime::space>> destinations_of(announcement& a,
+std::vector<destination<typename C::runtime::space>> destinations_of(announcement& a,
                                                                      Target& target, Id const& id,
                                                                      C const& communicator) {
     using runtime = typename C::runtime;
-    std::vector<tensor_view<typename runtime::space>> all;
-    all.reserve(a.parameters.size());
+    std::vector<destination<typename runtime::space>> all(a.parameters.size());
     int const ambient = runtime::current_device();
     for (std::size_t i = 0; i < a.parameters.size(); ++i) {
         operation_label const label{phase::preflight, a.parameters[i].name};
-        auto tensor = target.destination(id, a.parameters[i].name);
-        auto const& d = all.emplace_back(
-            located<runtime>(writable_view_of(tensor), ambient, label, communicator.rank()));
-        if (d.bytes() != 0 && d.where() != communicator.where()) {
-            fail_device_mismatch(label, communicator.rank(),
-                                 "a buffer on " + to_string(communicator.where()) +
-                                     ", the communicator's device (receiving never stages)",
-                                 to_string(d.where()));
+        if constexpr (has_parts<Target>) {
+            if (auto parts = target.parts(id, a.parameters[i])) {
+                for (auto& part : *parts)
+                    part.own = destination_on(communicator, part.own, ambient, label);
+                all[i] = {{}, true, std::move(*parts)};
+                a.packed[i] = 1;
+                continue;
+            }
         }
-        if (d.contiguous()) continue;
-        check_destination(d.layout());
+        auto tensor = target.destination(id, a.parameters[i].name);
+        all[i].whole = destination_on(communicator, writable_view_of(tensor), ambient, label);
+        if (all[i].whole.contiguous()) continue;
+        check_destination(all[i].whole.layout());
         a.packed[i] = 1;
     }
     return all;
