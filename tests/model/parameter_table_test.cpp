@@ -6,7 +6,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <support/says.hpp>
+#include <weightcast/model/fused_layout.hpp>
 #include <weightcast/model/parameter_table.hpp>
+#include <weightcast/model/sliced_layout.hpp>
 #include <weightcast/tensor/range_tensor.hpp>
 
 namespace weightcast::test {
@@ -80,10 +82,11 @@ BOOST_AUTO_TEST_CASE(unknown_names_are_counted_and_the_first_are_named) {
     three const t;
     parameter const known{"c", dtype::float64, {}};
     std::vector<parameter> announced{known, {"m.c", dtype::float64, {}}};
-    BOOST_TEST(objection(t.table, announced) == "1 of 2 announced names are unknown here: 'm.c'");
+    BOOST_TEST(objection(t.table, announced) ==
+               "1 of 2 announced names are unknown here: 'm.c' (near: 'c')");
     for (int i = 0; i < 5; ++i) announced.push_back({"m." + std::to_string(i), dtype::float64, {}});
     BOOST_TEST(objection(t.table, announced) ==
-               "6 of 7 announced names are unknown here: 'm.c', 'm.0', 'm.1', ...");
+               "6 of 7 announced names are unknown here: 'm.c' (near: 'c'), 'm.0', 'm.1', ...");
 }
 
 BOOST_AUTO_TEST_CASE(what_an_update_does_not_bring_is_named) {
@@ -104,6 +107,99 @@ BOOST_AUTO_TEST_CASE(strided_tensors_are_held_as_they_are) {
     table.add("t", tensor_view<>{memory.data(), dtype::float32, {4, 3}, {1, 20}});
     BOOST_TEST(objection(table, {{"t", dtype::float32, {4, 3}}}) == "");
     BOOST_TEST(!table.find("t")->contiguous());
+}
+
+// --- own tensors that are made of checkpoint tensors ---
+
+/// gate and up, each [4, 2], fused and sharded: rank 1 of 2 holds rows 2 and 3 of both. And a tensor as it is.
+struct fused_table {
+    parameter gate{"gate", dtype::float32, {4, 2}};
+    parameter up{"up", dtype::float32, {4, 2}};
+    std::vector<float> memory = std::vector<float>(8);
+    std::vector<float> norm = std::vector<float>(3);
+    parameter_table<> table{};
+
+    fused_table() {
+        table.add("gate_up", made_of(), tensor_view<>{memory.data(), dtype::float32, {4, 2}});
+        table.add("norm", norm);
+    }
+    layout made_of() const {
+        auto const shard = [](parameter const& p) {
+            return layouts::sharded(layouts::whole(p), 0, {1, 2});
+        };
+        return layouts::fused(0, {shard(gate), shard(up)});
+    }
+};
+
+BOOST_AUTO_TEST_CASE(a_fused_tensor_is_found_by_its_checkpoint_names_and_by_its_own) {
+    fused_table const t;
+    auto const parts = t.table.parts(t.up);
+    BOOST_TEST_REQUIRE(parts.has_value());
+    BOOST_TEST_REQUIRE(parts->size() == 1U);
+    BOOST_TEST(parts->front().own.data() == t.memory.data());
+    BOOST_TEST((parts->front().region.offset == extents{2, 0}));
+    BOOST_TEST((parts->front().region.sizes == extents{2, 2}));
+    BOOST_TEST(parts->front().region.first_element == 4U);
+    parameter const own{"gate_up", dtype::float32, {4, 2}};
+    BOOST_TEST(!t.table.parts(own).has_value());
+    BOOST_TEST(objection(t.table, {t.gate, t.up, {"norm", dtype::float32, {3}}}) == "");
+    BOOST_TEST(objection(t.table, {own}) == "");
+    BOOST_TEST(objection(t.table, {{"up", dtype::float32, {2, 2}}}) ==
+               "tensor 'up' is announced as float32[2, 2], held as float32[4, 2]");
+    BOOST_TEST(objection(t.table, {{"upp", dtype::float32, {4, 2}}}) ==
+               "1 of 1 announced names are unknown here: 'upp' (near: 'up')");
+}
+
+BOOST_AUTO_TEST_CASE(bytes_that_would_be_written_twice_are_refused) {
+    fused_table const t;
+    parameter const own{"gate_up", dtype::float32, {4, 2}};
+    BOOST_TEST(objection(t.table, {t.gate, own}) ==
+               "tensor 'gate' is a part of 'gate_up', which is announced too: its bytes would be "
+               "written twice");
+    parameter_table<> renamed = t.table;
+    name_map map;
+    map.prefix("model.", "");
+    renamed.rename(map);
+    BOOST_TEST(objection(renamed, {{"model.up", dtype::float32, {4, 2}}, t.gate}) == "");
+    BOOST_TEST(objection(renamed, {t.up, {"model.up", dtype::float32, {4, 2}}}) ==
+               "tensor 'model.up' means 'up', which is announced already");
+}
+
+BOOST_AUTO_TEST_CASE(
+    checkpoint_tensors_that_do_not_come_are_named_where_something_of_them_is_held) {
+    fused_table t;
+    std::vector<float> none;
+    t.table.add("elsewhere",
+                layouts::sliced(layouts::whole({"far", dtype::float32, {4, 2}}), 0, {0, 0}),
+                tensor_view<>{none.data(), dtype::float32, {0, 2}});
+    auto const missing = [&](std::vector<parameter> const& announced) {
+        std::string text;
+        for (auto const& name : t.table.not_covered(announced.data(), announced.size()))
+            text += name + " ";
+        return text;
+    };
+    BOOST_TEST(missing({}) == "gate norm up ");
+    BOOST_TEST(missing({t.gate}) == "norm up ");
+    BOOST_TEST(missing({{"gate_up", dtype::float32, {4, 2}}}) == "norm ");
+}
+
+BOOST_AUTO_TEST_CASE(a_tensor_that_is_not_what_its_layout_says_is_refused) {
+    fused_table t;
+    std::vector<float> other(8);
+    tensor_view<> const wrong{other.data(), dtype::float32, {2, 4}};
+    BOOST_CHECK_EXCEPTION(t.table.add("w", t.made_of(), wrong), bad_argument,
+                          (says{"parameter 'w' is float32[2, 4]", "own tensor float32[4, 2]"}));
+    tensor_view<> const right{other.data(), dtype::float32, {4, 2}};
+    BOOST_CHECK_EXCEPTION(t.table.add("norm", t.made_of(), right), bad_argument,
+                          (says{"'norm' is in the table already"}));
+    layout const contradicting = layouts::whole({"up", dtype::float32, {8}});
+    tensor_view<> const flat{other.data(), dtype::float32, {8}};
+    BOOST_CHECK_EXCEPTION(t.table.add("w", contradicting, flat), bad_argument, (says{"'up'"}));
+    tensor_view<> const overlapping{other.data(), dtype::float32, {4, 2}, {1, 1}};
+    BOOST_CHECK_EXCEPTION(t.table.add("w", t.made_of(), overlapping), bad_argument,
+                          (says{"'w'", "overlap"}));
+    BOOST_TEST(t.table.find("w") == nullptr);
+    BOOST_TEST(t.table.size() == 2U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -100,6 +100,7 @@ class Package:
         run(
             sys.executable, HERE / "readme.py", "--prefix", self.prefix, "--work", self.work / "readme",
             "--compiler", self.compiler, "--cmake", self.cmake, self.source / "README.md",
+            *sorted((self.source / "docs").rglob("*.md")),
         )
 
 

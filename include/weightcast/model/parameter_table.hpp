@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <weightcast/base/error.hpp>
+#include <weightcast/kernels/strided_region.hpp>
 #include <weightcast/model/layout.hpp>
 #include <weightcast/model/layout_table.hpp>
 #include <weightcast/model/name_index.hpp>
@@ -54,6 +55,11 @@ class parameter_table {
             throw bad_argument{"parameter '" + std::string{name} + "' is " +
                                describe_type(own.type(), own.shape()) +
                                ", but its layout is of an " + describe(made_of)};
+        }
+        if (!has_separate_elements(own.layout())) {
+            throw bad_argument{"parameter '" + std::string{name} + "': elements of shape " +
+                               to_string(own.shape()) + " and strides " + to_string(own.strides()) +
+                               " overlap or interleave"};
         }
         if (name.empty() || find(name) != nullptr) refuse(name);
         auto const index = layouts_.add(made_of, own.strides());
