@@ -503,6 +503,14 @@ BOOST_AUTO_TEST_CASE(a_circle_of_waits_suspects_nobody_and_progress_takes_a_wait
             {.kind = detail::failure_kind::timed_out, .suspect = 1, .text = "x"}, soon());
         BOOST_TEST(members[1].heard->failure()->suspect == -1);
     }
+    {
+        auto members = form(server.at(), "with the reporter", 3);  // who would suspect itself
+        members[2].client->report_status({true, false, 0, 0, "receives"}, soon());
+        members[2].client->counts(soon());
+        members[0].client->report(
+            {.kind = detail::failure_kind::timed_out, .suspect = 2, .text = "x"}, soon());
+        BOOST_TEST(members[1].heard->failure()->suspect == -1);
+    }
     auto members = form(server.at(), "progress", 3);
     members[1].client->report_status({true, false, 0, 2, "receives"}, soon());
     members[1].client->report_status({}, soon());
@@ -510,6 +518,29 @@ BOOST_AUTO_TEST_CASE(a_circle_of_waits_suspects_nobody_and_progress_takes_a_wait
     members[0].client->report({.kind = detail::failure_kind::timed_out, .suspect = 1, .text = "x"},
                               soon());
     BOOST_TEST(members[2].heard->failure()->suspect == 1);
+}
+
+BOOST_AUTO_TEST_CASE(joins_that_ask_for_more_seats_than_a_server_has_are_refused) {
+    // a seat is memory that a message of 60 bytes asks for
+    wc::rendezvous_server const server{"127.0.0.1:0"};
+    std::vector<std::unique_ptr<wc::rendezvous_client>> waiting;
+    std::vector<std::jthread> joining;
+    for (int i = 0; i < 2; ++i) {
+        waiting.push_back(std::make_unique<wc::rendezvous_client>(server.at(), soon()));
+        joining.emplace_back([&client = *waiting.back(), i] {
+            try {
+                client.join(wish_of("huge " + std::to_string(i), 0, 65'536),
+                            deadline::after(1500ms));
+            } catch (wc::error const&) {}  // nobody else comes
+        });
+    }
+    wc::rendezvous_client client{server.at(), soon()};
+    while (client.counts(soon()).groups < 2U) std::this_thread::sleep_for(5ms);
+    BOOST_CHECK_EXCEPTION(client.join(wish_of("one more", 0, 2), soon()), wc::bad_argument,
+                          [](wc::bad_argument const& e) {
+                              return std::string{e.what()}.find("131072 ranks already") !=
+                                     std::string::npos;
+                          });
 }
 
 BOOST_AUTO_TEST_CASE(ranks_stuck_in_different_operations_are_told_both) {

@@ -57,10 +57,25 @@ BOOST_AUTO_TEST_CASE(tensors_without_bytes_between_others) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(only_tensors_without_bytes) {
+BOOST_AUTO_TEST_CASE(b42_only_tensors_without_bytes) {
     std::vector<tensor_spec> const specs{{"a", dtype::float32, {0}}, {"b", dtype::float16, {0, 4}}};
     test_fleet const fleet{.settings = {.verify = true}};
-    check_ranks(fleet.exchange(specs, cpu_device), "nothing but empty tensors");
+    // b42: nothing moves, so nothing is updated, and no version is published
+    check_ranks(fleet.run(
+                    [&](test_trainer& trainer) {
+                        test_model const model{cpu_device, specs, 1};
+                        auto source = model.source();
+                        send_update(trainer, source, 1);
+                        if (trainer.acknowledged().is_set()) return std::string{"acknowledged"};
+                        return failure_of(trainer);
+                    },
+                    [&](test_engine& engine, int) {
+                        test_model held{cpu_device, specs, 0};
+                        held.add_to(engine.target().main());
+                        receive_update(engine);
+                        return unless(!engine.target().version().is_set(), "a version of nothing");
+                    }),
+                "nothing but empty tensors");
 }
 
 BOOST_AUTO_TEST_CASE(tensors_around_the_size_of_a_chunk) {

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_does_not_answer_ends_the_wait) {
             static_cast<void>(box.agree(std::nullopt, limits, phase::vote));
         } catch (timeout const& e) {
             std::string const text = e.what();
-            bool const named = text.find("vote: tensor 'agreement'") == 0 && e.facts().suspect == 1;
+            bool const named = text.find("vote: group 'local'") == 0 && e.facts().suspect == 1;
             return unless(named, text);
         }
         return "no timeout";

@@ -515,7 +515,7 @@ BOOST_AUTO_TEST_CASE(the_destructor_rolls_back_and_does_not_wait_for_the_deadlin
         worker.start();
     }
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 60s));
-    BOOST_TEST(notes->calls() == "start(main) rollback");
+    BOOST_TEST(notes->calls() == "start(main) rollback shutdown");
 }
 
 // --- announcements ---

@@ -234,16 +234,6 @@ class weight_worker {
         return std::move(update).finish();
     }
 
-    template <class Never = void>
-    void serve_one()
-        requires(!has_announcements<E>)
-    {
-        static_assert(
-            !std::same_as<Never, Never>,
-            "serve_one: the engine needs next(), returning update_type, whose target() names "
-            "the target; see explain_announcements<E>()");
-    }
-
     bool open() const noexcept { return open_; }
     E& engine() noexcept { return engine_; }
     E const& engine() const noexcept { return engine_; }

@@ -22,7 +22,8 @@ namespace weightcast::detail {
 /// One connection of a rendezvous server. Never blocks.
 class rendezvous_connection {
   public:
-    static constexpr std::size_t most_unsent = 32U << 20U;
+    /// The largest message and a few more: who reads more slowly is not one of ours.
+    static constexpr std::size_t most_unsent = 4U << 20U;
     /// How long a greeting or a frame may take from its first to its last byte.
     static constexpr std::chrono::seconds patience{10};
 

@@ -67,12 +67,12 @@ struct rendezvous_group {
         return text + " of " + std::to_string(size());
     }
     /// Whom a rank that waits is really waiting for: the end of the chain of waits, -1 where it is a circle.
-    int end_of_waits(int suspect) const noexcept {
-        std::set<int> seen;
+    int end_of_waits(int reporter, int suspect) const noexcept {
+        std::set<int> seen{reporter};  // it waits too, or has until now
         while (suspect >= 0 && suspect < size()) {
+            if (!seen.insert(suspect).second) return -1;
             auto const& seat = seats[static_cast<std::size_t>(suspect)];
             if (seat.connection == 0 || !seat.status.waiting || seat.status.waiting_for < 0) break;
-            if (!seen.insert(suspect).second) return -1;
             suspect = seat.status.waiting_for;
         }
         return suspect;

@@ -90,7 +90,7 @@ class rendezvous_groups {
         auto& seat = group.seat(place->rank);
         seat.status.waiting = false;  // it gave up
         if (failure.kind == failure_kind::timed_out)
-            failure.suspect = group.end_of_waits(failure.suspect);
+            failure.suspect = group.end_of_waits(place->rank, failure.suspect);
         fail(group, std::move(failure));
     }
 
@@ -102,6 +102,9 @@ class rendezvous_groups {
         seat.status = std::move(report);
         if (seat.status.waiting && seat.status.collective) compare_operations(group, place->rank);
     }
+
+    /// That connection is a rank of a group.
+    bool is_member(connection_id id) const { return places_.contains(id); }
 
     void leave(connection_id from, std::uint32_t request, leave_account account) {
         auto const place = place_of(from);
@@ -186,6 +189,8 @@ class rendezvous_groups {
         int rank = 0;
     };
     static constexpr std::size_t most_groups = 4096;
+    /// Of all groups together: a seat is memory that a join asks for before the others of its group are there.
+    static constexpr std::size_t most_seats = std::size_t{2} * limits_on_messages.ranks;
     static constexpr std::size_t most_barriers = 1024;
 
     std::optional<membership> place_of(connection_id from) const {
@@ -212,7 +217,15 @@ class rendezvous_groups {
         if (named_.size() >= most_groups && !named_.contains(wish.group)) {
             return "this server holds " + std::to_string(most_groups) + " groups already";
         }
+        if (!named_.contains(wish.group) &&
+            seats() + static_cast<std::size_t>(wish.size) > most_seats)
+            return "the groups of this server have " + std::to_string(seats()) + " ranks already";
         return std::nullopt;
+    }
+    std::size_t seats() const {
+        std::size_t all = 0;
+        for (auto const& group : live_) all += group->seats.size();
+        return all;
     }
     group_ptr& group_to_join(join_request const& wish) {
         auto& slot = named_[wish.group];

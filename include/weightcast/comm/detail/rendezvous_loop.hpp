@@ -104,6 +104,7 @@ class rendezvous_loop {
             if (!fresh) {
                 // out of descriptors: leave the listener alone for a moment instead of spinning
                 if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+                    drop_oldest_outsider();
                     accept_again_ = deadline::clock::now() + std::chrono::milliseconds{100};
                 }
                 return;
@@ -112,6 +113,12 @@ class rendezvous_loop {
             tune_connection(fresh.value());
             auto const id = ++last_id_;
             connections_.emplace(id, rendezvous_connection{std::move(fresh), id});
+        }
+    }
+    // Descriptors are for ranks: who is here longest without being one makes room.
+    void drop_oldest_outsider() {
+        for (auto const& [id, one] : connections_) {
+            if (!groups_.is_member(id) && !is_broken(id)) return mark_broken(id);
         }
     }
     void serve(connection_id id, short events) {
