@@ -20,8 +20,8 @@
 namespace weightcast {
 
 /// Resolutions by checkpoint name, over many own tensors. Built once; a look-up is one hash, whatever the number of
-/// experts. A checkpoint tensor may have places in several own tensors (a copy of tied weights). Another expert map between
-/// updates means another table.
+/// experts. A checkpoint tensor may have places in several own tensors (a copy of tied weights). Another expert map
+/// between updates means another table.
 class layout_table {
   public:
     /// Takes note of an own tensor; returns its index, which its regions carry.

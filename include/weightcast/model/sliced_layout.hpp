@@ -30,7 +30,7 @@ inline void check_dim(layout const& own, std::size_t dim) {
     throw bad_argument{describe(own) + " has no dimension " + std::to_string(dim)};
 }
 inline void check_position(shard_position at) {
-    if (at.ranks > 0 && at.rank >= 0 && at.rank < at.ranks) return;
+    if (at.rank >= 0 && at.rank < at.ranks) return;
     throw bad_argument{"rank " + std::to_string(at.rank) + " is none of " +
                        std::to_string(at.ranks) + " ranks"};
 }
