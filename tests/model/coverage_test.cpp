@@ -133,6 +133,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_tensor_or_interval_is_refused) {
     BOOST_CHECK_EXCEPTION(seen.add_tensor(extents{2, 3}, extents{1, 1}), bad_argument,
                           (says{"[2, 3]", "[1, 1]", "not separate"}));
     BOOST_CHECK_EXCEPTION(seen.add_tensor(extents{2, 3}, extents{1}), bad_argument, says{"[1]"});
+    BOOST_CHECK_EXCEPTION(seen.add_tensor(extents{2, 3}, extents{3, 1, 1}), bad_argument,
+                          says{"[3, 1, 1]"});
     seen.add_tensor(extents{2, 3});
     BOOST_TEST(seen.size() == 1U);
     BOOST_CHECK_EXCEPTION(seen.add(0, 3, 2), bad_argument, says{"[3, 2)"});

@@ -99,6 +99,7 @@ BOOST_AUTO_TEST_CASE(typing_errors_come_before_equal_endings) {
     BOOST_TEST(index.nearest("layers.0.mlp.weight", 1) == (names{"layers.0.mlp.weigth"}),
                boost::test_tools::per_element());
     BOOST_TEST(index.nearest("nothing.like.it").empty());
+    BOOST_TEST(index.nearest("layers.0.mlp.wXXXXh").empty());  // four errors are too many
     BOOST_TEST(name_index{{}}.nearest("w").empty());
 }
 
