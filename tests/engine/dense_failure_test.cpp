@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_cannot_be_asked_keeps_no_other_waiting) {
     meeting.leave();
     detail::packed_meeting::seat seat{meeting};
     std::vector<std::uint8_t> flags{0, 1};
-    seat.merge(flags);
+    seat.merge(flags, soon());
     BOOST_TEST(flags == (std::vector<std::uint8_t>{0, 1}), boost::test_tools::per_element());
 }
 

@@ -96,8 +96,10 @@ BOOST_AUTO_TEST_CASE(what_an_update_does_not_bring_is_named) {
         t.table.not_covered(announced.data(), 1) == (std::vector<std::string>{"c", "layers.0.b"}),
         boost::test_tools::per_element());
     BOOST_TEST(t.table.not_covered(nullptr, 0).size() == 3U);
-    std::vector<parameter> const all{
-        {"c", {}, {}}, {"layers.0.a", {}, {}}, {"layers.0.b", {}, {}}, {"x", {}, {}}};
+    std::vector<parameter> const all{{"c", dtype::float64, {}},
+                                     {"layers.0.a", dtype::float32, {2, 3}},
+                                     {"layers.0.b", dtype::int32, {4}},
+                                     {"x", {}, {}}};
     BOOST_TEST(t.table.not_covered(all.data(), all.size()).empty());
 }
 
@@ -181,6 +183,44 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(missing({}) == "gate norm up ");
     BOOST_TEST(missing({t.gate}) == "norm up ");
     BOOST_TEST(missing({{"gate_up", dtype::float32, {4, 2}}}) == "norm ");
+}
+
+BOOST_AUTO_TEST_CASE(b39_an_own_tensor_is_not_left_out_because_of_its_name) {
+    // tied weights: the head is a shard of "embed", and an own tensor is called "embed"
+    parameter const embed{"embed", dtype::float32, {4, 2}};
+    auto const shard = layouts::sharded(layouts::whole(embed), 0, {0, 2});
+    std::vector<float> whole_memory(8);
+    std::vector<float> head_memory(4);
+    tensor_view<> const all{whole_memory.data(), dtype::float32, {4, 2}};
+    tensor_view<> const head{head_memory.data(), dtype::float32, {2, 2}};
+    auto const two_meanings = says{"'embed'", "layouts::whole"};
+    parameter_table<> plain_first;
+    plain_first.add("embed", all);
+    BOOST_CHECK_EXCEPTION(plain_first.add("lm_head", shard, head), bad_argument, two_meanings);
+    parameter_table<> layout_first;
+    layout_first.add("lm_head", shard, head);
+    BOOST_CHECK_EXCEPTION(layout_first.add("embed", all), bad_argument, two_meanings);
+    auto const other = layouts::whole({"w", dtype::float32, {4, 2}});
+    BOOST_CHECK_EXCEPTION(layout_first.add("embed", other, all), bad_argument, two_meanings);
+    layout_first.add("embed", layouts::whole(embed), all);
+    auto const parts = layout_first.parts(embed);
+    BOOST_TEST_REQUIRE(parts.has_value());
+    BOOST_TEST(parts->size() == 2U);  // one update reaches both
+}
+
+BOOST_AUTO_TEST_CASE(a_name_of_two_meanings_covers_only_what_was_announced) {
+    parameter const embed{"embed", dtype::float32, {4, 2}};
+    std::vector<float> shard_memory(4);
+    std::vector<float> head_memory(8);
+    parameter_table<> table;
+    table.add("embed", layouts::sharded(layouts::whole(embed), 0, {0, 2}),
+              tensor_view<>{shard_memory.data(), dtype::float32, {2, 2}});
+    table.add("lm_head", layouts::whole(embed),
+              tensor_view<>{head_memory.data(), dtype::float32, {4, 2}});
+    parameter const own{"embed", dtype::float32, {2, 2}};
+    BOOST_TEST(objection(table, {own}) == "");
+    BOOST_TEST(table.not_covered(&own, 1).size() == 1U);  // lm_head gets nothing from it
+    BOOST_TEST(table.not_covered(&embed, 1).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_tensor_that_is_not_what_its_layout_says_is_refused) {

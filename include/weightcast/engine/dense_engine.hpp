@@ -191,11 +191,10 @@ class dense_engine {
                                             std::vector<detail::destination<space>>& destinations) {
         try {
             if (auto found = metadata_objection(update)) return found;
-            if (auto found = detail::ring_objection<C>(*received_, limits_.ring_bytes))
-                return found;
             destinations = detail::destinations_of(*received_, *target_, open_target_,
                                                    member().communicator());
-            return std::nullopt;
+            // last: the destinations say what has to be packed
+            return detail::ring_objection<C>(*received_, limits_.ring_bytes);
         } catch (std::exception const& e) {
             return e.what();
         } catch (...) {

@@ -58,7 +58,9 @@ class coverage {
     /// @throws bad_argument  when its elements overlap or interleave in memory
     std::size_t add_tensor(extents const& shape, extents const& strides) {
         own_tensor tensor{shape, strides, {}, {}};
-        if (strides.size() != shape.size() ||
+        bool const negative =
+            std::any_of(strides.begin(), strides.end(), [](std::int64_t s) { return s < 0; });
+        if (negative || strides.size() != shape.size() ||
             !has_separate_elements({dtype::uint8, shape, strides})) {
             throw bad_argument{"coverage: elements of a tensor of shape " + to_string(shape) +
                                " and strides " + to_string(strides) + " are not separate"};

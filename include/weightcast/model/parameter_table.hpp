@@ -37,16 +37,18 @@ class parameter_table {
     using view = tensor_view<Space>;
 
     /// Takes note of a tensor that updates of that name are written into.
-    /// @throws bad_argument  for a name that is there already, or an empty one
+    /// @throws bad_argument  for a name that is there already, an empty one, or a checkpoint tensor's of a layout
     template <WritableDeviceTensor T>
         requires std::same_as<space_of<T>, Space>
     void add(std::string_view name, T&& tensor) {
+        if (layouts_.find(name) != nullptr) refuse_two_meanings(name);
         add_own(name, writable_view_of(tensor), std::nullopt);
     }
     /// The same for one that is made of checkpoint tensors. Updates of those are written where the layout says;
     /// what of it belongs to nobody stays as it is.
     /// @throws bad_argument  for a tensor whose dtype or shape is not the layout's, or whose elements overlap; for
-    ///                       a checkpoint tensor that another layout describes otherwise; nothing is added
+    ///                       a checkpoint tensor that another layout describes otherwise, or that has the name of
+    ///                       an own tensor which is not made of it; nothing is added
     template <WritableDeviceTensor T>
         requires std::same_as<space_of<T>, Space>
     void add(std::string_view name, layout const& made_of, T&& tensor) {
@@ -62,6 +64,7 @@ class parameter_table {
                                " overlap or interleave"};
         }
         if (name.empty() || find(name) != nullptr) refuse(name);
+        check_names(name, made_of);
         auto const index = layouts_.add(made_of, own.strides());
         add_own(name, own, index);
         made_.push_back(own);
@@ -123,23 +126,22 @@ class parameter_table {
     /// Names that these parameters do not update, in name order: own tensors held as they are, and checkpoint
     /// tensors of which this engine holds a part.
     std::vector<std::string> not_covered(parameter const* parameters, std::size_t count) const {
-        std::unordered_set<std::string> covered;
+        std::unordered_set<std::string> as_own;
+        std::unordered_set<std::string> in_parts;
         std::vector<bool> whole_own(made_.size(), false);
         for (std::size_t i = 0; i < count; ++i) {
             auto const name = known_name(parameters[i].name);
-            covered.insert(name);
-            auto const found = tensors_.find(name);
-            if (found != tensors_.end() && found->second.layout &&
-                whole(name, parameters[i]) != nullptr) {
-                whole_own[*found->second.layout] = true;
-            }
+            if (by_parts(name, parameters[i]) != nullptr) in_parts.insert(name);
+            if (whole(name, parameters[i]) == nullptr) continue;
+            as_own.insert(name);
+            if (auto const& layout = tensors_.find(name)->second.layout) whole_own[*layout] = true;
         }
         std::set<std::string> missing;
         for (auto const& [name, held] : tensors_) {
-            if (!held.layout && !covered.contains(name)) missing.insert(name);
+            if (!held.layout && !as_own.contains(name)) missing.insert(name);
         }
         for (auto const& one : layouts_.resolutions()) {
-            if (covered.contains(one.expected.name)) continue;
+            if (in_parts.contains(one.expected.name)) continue;
             for (auto const& region : one.regions) {
                 if (!whole_own[region.own]) missing.insert(one.expected.name);
             }
@@ -157,6 +159,28 @@ class parameter_table {
         if (name.empty()) throw bad_argument{"a parameter needs a name"};
         throw bad_argument{"parameter '" + std::string{name} + "' is in the table already"};
     }
+    [[noreturn]] static void refuse_two_meanings(std::string_view name) {
+        throw bad_argument{"'" + std::string{name} +
+                           "' is the name of an own tensor and of a checkpoint tensor that another "
+                           "layout takes a part of; describe the own one with layouts::whole"};
+    }
+    static bool is_source(layout const& made_of, std::string_view name) {
+        for (auto const& source : made_of.sources()) {
+            if (source.name == name) return true;
+        }
+        return false;
+    }
+    // An update of a checkpoint tensor reaches all that is made of it, so no own tensor of that name may be left out.
+    void check_names(std::string_view name, layout const& made_of) const {
+        if (layouts_.find(name) != nullptr && !is_source(made_of, name)) refuse_two_meanings(name);
+        for (auto const& source : made_of.sources()) {
+            auto const held = tensors_.find(source.name);
+            if (held == tensors_.end()) continue;
+            auto const& layout = held->second.layout;
+            if (!layout || !is_source(layouts_.layouts()[*layout], source.name))
+                refuse_two_meanings(source.name);
+        }
+    }
     void add_own(std::string_view name, view const& own, std::optional<std::size_t> layout) {
         if (name.empty() ||
             !tensors_.try_emplace(std::string{name}, held_tensor{own, layout}).second)
@@ -169,7 +193,7 @@ class parameter_table {
         return by_parts(name, p) == nullptr ? own : nullptr;
     }
     // A name may be both: that of a checkpoint tensor and of the own tensor made of it. The shape tells which is
-    // meant; where both fit, the layout, which reduces to the whole there.
+    // meant; where both fit, the checkpoint's, so that nothing depends on how this engine stores it.
     resolution const* by_parts(std::string_view name, parameter const& p) const {
         auto const* found = layouts_.find(name);
         if (found == nullptr) return nullptr;

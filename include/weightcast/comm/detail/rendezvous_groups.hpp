@@ -217,8 +217,9 @@ class rendezvous_groups {
         if (named_.size() >= most_groups && !named_.contains(wish.group)) {
             return "this server holds " + std::to_string(most_groups) + " groups already";
         }
-        if (!named_.contains(wish.group) &&
-            seats() + static_cast<std::size_t>(wish.size) > most_seats)
+        auto const same_name = named_.find(wish.group);
+        bool const makes_one = same_name == named_.end() || same_name->second->complete;
+        if (makes_one && seats() + static_cast<std::size_t>(wish.size) > most_seats)
             return "the groups of this server have " + std::to_string(seats()) + " ranks already";
         return std::nullopt;
     }

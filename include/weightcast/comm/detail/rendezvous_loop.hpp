@@ -109,7 +109,10 @@ class rendezvous_loop {
                 }
                 return;
             }
-            if (connections_.size() >= limits_.connections) continue;  // closed at once
+            if (connections_.size() >= limits_.connections) {  // closed at once; it may try again
+                drop_oldest_outsider();
+                continue;
+            }
             tune_connection(fresh.value());
             auto const id = ++last_id_;
             connections_.emplace(id, rendezvous_connection{std::move(fresh), id});

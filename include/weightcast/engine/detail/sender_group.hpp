@@ -66,9 +66,10 @@ class packed_meeting {
             meeting_.count_one();
         }
         /// Blocks until every group has come or left; then the flags are those of all.
-        void merge(std::vector<std::uint8_t>& flags) {
+        /// @throws timeout  at the deadline
+        void merge(std::vector<std::uint8_t>& flags, deadline until) {
             contribute(flags);
-            meeting_.wait_for_all(flags);
+            meeting_.wait_for_all(flags, until);
         }
 
       private:
@@ -90,9 +91,12 @@ class packed_meeting {
         --expected_;
         all_here_.notify_all();
     }
-    void wait_for_all(std::vector<std::uint8_t>& flags) {
+    void wait_for_all(std::vector<std::uint8_t>& flags, deadline until) {
         std::unique_lock lock{mutex_};
-        all_here_.wait(lock, [&] { return expected_ == 0; });
+        if (!all_here_.wait_until(lock, until.point(), [&] { return expected_ == 0; })) {
+            fail<timeout>("another group of this sender did not agree in time",
+                          {.where = phase::preflight});
+        }
         flags.assign(merged_.begin(), merged_.begin() + static_cast<std::ptrdiff_t>(flags.size()));
     }
 
@@ -140,16 +144,17 @@ class sender_group {
         if (abort) member_.communicator().abort();
     }
 
-    void preflight(announcement mine, std::vector<tensor_placement> const& placements,
+    void preflight(announcement const& announced, std::vector<tensor_placement> const& placements,
                    packed_meeting& meeting, op_limits const& op) {
-        packed_meeting::seat seat{meeting};
+        packed_meeting::seat seat{meeting};  // first: what throws from here on leaves the meeting
+        auto mine = announced;
         complete(mine, placements);
         if (several_trainers()) seat.contribute(mine.packed);  // its flags are settled: all are set
         auto all = member_.exchange(mine, op, [&] { return op; });
         refuse_if(member_.mailbox().agree(all.objection, op, phase::preflight), phase::preflight);
         agreed_ = std::move(all.merged);
-        member_.agree_on_packed(agreed_, op,
-                                [&](std::vector<std::uint8_t>& flags) { seat.merge(flags); });
+        member_.agree_on_packed(
+            agreed_, op, [&](std::vector<std::uint8_t>& flags) { seat.merge(flags, op.at); });
         own_begin_ = static_cast<std::size_t>(std::ranges::find(agreed_.roots, rank()) -
                                               agreed_.roots.begin());
     }

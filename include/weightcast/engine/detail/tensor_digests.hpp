@@ -22,12 +22,19 @@
 
 namespace weightcast::detail {
 
+/// Limits of a vote: with digests, ranks hash all that they received before they come to it.
+inline op_limits vote_limits(op_limits const& op, announcement const& a) noexcept {
+    auto const whole = std::chrono::ceil<std::chrono::milliseconds>(op.at.remaining());
+    return {a.verify ? std::max(op.stall, whole) : op.stall, op.at};
+}
+
 /// The trainers' digests in the order of the announced parameters; `own` is this rank's, when it is a trainer.
 /// Collective.
 template <class C>
 std::vector<std::uint64_t> exchange_digests(engine_group<C>& member,
                                             std::optional<std::vector<std::uint64_t>> const& own,
-                                            announcement const& a, op_limits const& limits) {
+                                            announcement const& a, op_limits const& update) {
+    auto const limits = vote_limits(update, a);
     std::vector<std::uint64_t> all;
     for (int const root : member.init().trainers) {
         std::span<std::uint64_t const> mine;
@@ -44,12 +51,6 @@ std::vector<std::uint64_t> exchange_digests(engine_group<C>& member,
                         std::to_string(a.parameters.size()) + " tensors"};
     }
     return all;
-}
-
-/// Limits of a vote: with digests, ranks hash all that they received before they come to it.
-inline op_limits vote_limits(op_limits const& op, announcement const& a) noexcept {
-    auto const whole = std::chrono::ceil<std::chrono::milliseconds>(op.at.remaining());
-    return {a.verify ? std::max(op.stall, whole) : op.stall, op.at};
 }
 
 }  // namespace weightcast::detail
