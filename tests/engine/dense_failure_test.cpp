@@ -80,37 +80,59 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_never_comes_is_a_timeout_of_the_preflight_t
 }
 
 BOOST_AUTO_TEST_CASE(one_deadline_bounds_all_steps_of_an_update) {
+    // One side comes to the vote when its time for the update is over, and the other does not come: it is not given
+    // that time once more.
+    using clock = std::chrono::steady_clock;
     auto limits = patient_limits();
-    limits.update = std::chrono::milliseconds{1000};
+    limits.update = std::chrono::milliseconds{3000};
     auto const specs = tensors_of_bytes({3000});
-    auto const late = [] { std::this_thread::sleep_for(std::chrono::milliseconds{1300}); };
-    local_group const group{2, {.grace = std::chrono::seconds{10}}};
-    check_ranks(run_threads({[&]() -> std::string {
-                                 test_trainer trainer{joins(group), {}, limits};
-                                 trainer.init({place(0, 2)});
-                                 test_model const model{cpu_device, specs, 1};
-                                 auto source = model.source();
-                                 trainer.announce(source, {1, {}}, {});
-                                 trainer.send(source);
-                                 late();
-                                 trainer.vote();
-                                 return unless(!failure_of(trainer).empty(), "the sender passed");
-                             },
-                             [&]() -> std::string {
-                                 parameter_tables<> tables;
-                                 test_model held{cpu_device, specs, 0};
-                                 held.add_to(tables.main());
-                                 test_engine engine{joins(group), tables, limits};
-                                 engine.init(place(1, 2));
-                                 auto const update = engine.next();
-                                 engine.start(update.target());
-                                 engine.receive(update);
-                                 late();
-                                 auto const message = message_of([&] { engine.prepare(); });
-                                 engine.rollback();
-                                 return unless(!message.empty(), "the receiver passed");
-                             }}),
-                "late votes");
+    for (bool const sender_votes : {true, false}) {
+        local_group const group{2, {.grace = std::chrono::seconds{10}}};
+        std::atomic<bool> over{false};
+        auto const late_vote = [&](auto const& vote) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{3100});
+            auto const began = clock::now();
+            auto const message = vote();
+            auto const took = clock::now() - began;
+            over = true;
+            if (message.empty()) return std::string{"it passed alone"};
+            return unless(took < std::chrono::milliseconds{2000},
+                          "it waited for another update's time");
+        };
+        auto const until_over = [&] {
+            while (!over) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+            return std::string{};
+        };
+        check_ranks(run_threads({[&]() -> std::string {
+                                     test_trainer trainer{joins(group), {}, limits};
+                                     trainer.init({place(0, 2)});
+                                     test_model const model{cpu_device, specs, 1};
+                                     auto source = model.source();
+                                     trainer.announce(source, {1, {}}, {});
+                                     trainer.send(source);
+                                     if (!sender_votes) return until_over();
+                                     return late_vote([&] {
+                                         trainer.vote();
+                                         return failure_of(trainer);
+                                     });
+                                 },
+                                 [&]() -> std::string {
+                                     parameter_tables<> tables;
+                                     test_model held{cpu_device, specs, 0};
+                                     held.add_to(tables.main());
+                                     test_engine engine{joins(group), tables, limits};
+                                     engine.init(place(1, 2));
+                                     auto const update = engine.next();
+                                     engine.start(update.target());
+                                     engine.receive(update);
+                                     auto const said = sender_votes ? until_over() : late_vote([&] {
+                                         return message_of([&] { engine.prepare(); });
+                                     });
+                                     engine.rollback();
+                                     return said;
+                                 }}),
+                    sender_votes ? "the sender votes late" : "the receiver votes late");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_group_that_cannot_be_asked_keeps_no_other_waiting) {
