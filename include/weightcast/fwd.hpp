@@ -65,9 +65,9 @@ struct produced_on;
 class target_id;
 struct parameter;
 struct weight_version;
-template <MemorySpace Space>
+template <DeviceRuntime R>
 class parameter_table;
-template <MemorySpace Space>
+template <DeviceRuntime R, CommitPolicy<R> Policy>
 class parameter_tables;
 template <MemorySpace Space>
 class table_source;

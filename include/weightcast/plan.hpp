@@ -4,7 +4,6 @@
 
 #include <weightcast/plan/announcement.hpp>
 #include <weightcast/plan/group_mailbox.hpp>
-#include <weightcast/plan/layer_group.hpp>
 #include <weightcast/plan/packed_chunk.hpp>
 #include <weightcast/plan/packing_options.hpp>
 #include <weightcast/plan/packing_plan.hpp>

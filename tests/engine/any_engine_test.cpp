@@ -74,6 +74,8 @@ struct report {
     std::size_t tensors = 0;
     std::uint64_t bytes = 0;
     std::vector<std::string> not_covered{};
+    std::vector<std::string> unknown{};
+    std::uint64_t held_bytes = 0;
 };
 
 struct fixture {

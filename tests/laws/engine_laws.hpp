@@ -197,57 +197,58 @@ void law_refusal_writes_nothing(M& maker, int size, std::vector<device> const& w
     using C = typename P::communicator;
     constexpr std::uint64_t rounds = 6;
     check_ranks(
-        maker.run(
-            {.size = size, .where = where},
-            [size](C& c) -> std::string {
-                int const rank = c.rank();
-                law_model<C> model{c, small_model(), 0};
-                auto const refuser = "refused by rank " + std::to_string(size - 1);
-                if (rank == 0) {
-                    auto source = model.source();
-                    law_sender<P> sender{P::trainer_over(std::move(c), false)};
-                    for (std::uint64_t r = 1; r <= rounds; ++r) {
-                        model.fill(r);
-                        auto const result = sender.update(source);
-                        if (r % 2 == 0) {
-                            if (auto said = unless_updated(result); !said.empty()) return said;
-                            continue;
-                        }
-                        auto said = unless_refused(
-                            [&] { static_cast<void>(result.or_throw()); },
-                            {refuser, "tensor 'embed'", "float32[30, 8]", "uint8[960]"});
-                        if (!said.empty()) return said;
-                        if (result.groups.at(0).ranks.back() != rank_status::refused)
-                            return "wrong statuses";
-                    }
-                    return "";
-                }
-                parameter_tables<> tables;
-                model.add_to(tables.main());
-                auto const right = tables;
-                parameter_tables<> wrong;
-                wrong.main().add(
-                    "embed", tensor_view<>{model.view(0).data(), dtype::uint8, {960}, c.where()});
-                for (std::size_t i = 1; i < 3; ++i)
-                    wrong.main().add(model.tensors()[i].name, model.view(i));
-                law_worker<P> worker{P::engine_over(std::move(c), tables, [] {})};
-                std::uint64_t held = 0;
-                for (std::uint64_t r = 1; r <= rounds; ++r) {
-                    if (r % 2 == 0) {
-                        static_cast<void>(worker.serve_one());
-                        held = r;
-                    } else {
-                        if (rank == size - 1) tables = wrong;
-                        auto said = unless_refused([&] { static_cast<void>(worker.serve_one()); },
-                                                   {refuser, "tensor 'embed'"});
-                        if (!said.empty()) return said;
-                        if (tables.mixed()) return "a refused update marks the target mixed";
-                        if (rank == size - 1) tables = right;
-                    }
-                    if (auto other = model.difference(held); !other.empty()) return other;
-                }
-                return "";
-            }),
+        maker.run({.size = size, .where = where},
+                  [size](C& c) -> std::string {
+                      int const rank = c.rank();
+                      law_model<C> model{c, small_model(), 0};
+                      auto const refuser = "refused by rank " + std::to_string(size - 1);
+                      if (rank == 0) {
+                          auto source = model.source();
+                          law_sender<P> sender{P::trainer_over(std::move(c), false)};
+                          for (std::uint64_t r = 1; r <= rounds; ++r) {
+                              model.fill(r);
+                              auto const result = sender.update(source);
+                              if (r % 2 == 0) {
+                                  if (auto said = unless_updated(result); !said.empty())
+                                      return said;
+                                  continue;
+                              }
+                              auto said = unless_refused(
+                                  [&] { static_cast<void>(result.or_throw()); },
+                                  {refuser, "tensor 'embed'", "float32[30, 8]", "uint8[960]"});
+                              if (!said.empty()) return said;
+                              if (result.groups.at(0).ranks.back() != rank_status::refused)
+                                  return "wrong statuses";
+                          }
+                          return "";
+                      }
+                      parameter_tables<> tables;
+                      model.add_to(tables.main());
+                      auto const right = tables.main();
+                      parameter_table<> wrong;
+                      wrong.add("embed", tensor_view<>{
+                                             model.view(0).data(), dtype::uint8, {960}, c.where()});
+                      for (std::size_t i = 1; i < 3; ++i)
+                          wrong.add(model.tensors()[i].name, model.view(i));
+                      law_worker<P> worker{P::engine_over(std::move(c), tables, [] {})};
+                      std::uint64_t held = 0;
+                      for (std::uint64_t r = 1; r <= rounds; ++r) {
+                          if (r % 2 == 0) {
+                              static_cast<void>(worker.serve_one());
+                              held = r;
+                          } else {
+                              if (rank == size - 1) tables.main() = wrong;
+                              auto said =
+                                  unless_refused([&] { static_cast<void>(worker.serve_one()); },
+                                                 {refuser, "tensor 'embed'"});
+                              if (!said.empty()) return said;
+                              if (tables.mixed()) return "a refused update marks the target mixed";
+                              if (rank == size - 1) tables.main() = right;
+                          }
+                          if (auto other = model.difference(held); !other.empty()) return other;
+                      }
+                      return "";
+                  }),
         "a refusal writes nothing, " + std::to_string(size) + " ranks");
 }
 

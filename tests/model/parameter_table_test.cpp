@@ -14,8 +14,9 @@
 namespace weightcast::test {
 namespace {
 
-std::string objection(parameter_table<> const& table, std::vector<parameter> const& announced) {
-    return table.objection(announced.data(), announced.size()).value_or("");
+std::string objection(parameter_table<> const& table, std::vector<parameter> const& announced,
+                      update_coverage promised = update_coverage::partial) {
+    return table.objection(announced.data(), announced.size(), promised).value_or("");
 }
 
 struct three {

@@ -26,7 +26,8 @@ struct held {
         tables.draft().add("a", a);
     }
     std::string objection(target_id const& id, std::vector<parameter> const& announced) const {
-        return tables.objection(id, announced.data(), announced.size()).value_or("");
+        return tables.objection(id, announced.data(), announced.size(), update_coverage::partial)
+            .value_or("");
     }
 };
 
@@ -116,8 +117,10 @@ BOOST_AUTO_TEST_CASE(a_mark_belongs_to_one_update) {
     held h;
     h.tables.begin_update({});
     h.tables.mark_writing({});
-    h.tables.begin_update({});  // anew, without rollback
-    h.tables.roll_back({});
+    BOOST_CHECK_EXCEPTION(h.tables.begin_update({}), lifecycle_error, says("is open already"));
+    h.tables.publish({}, {1, {}});
+    h.tables.begin_update({});
+    h.tables.roll_back({});  // nothing was written in this one
     BOOST_TEST(!h.tables.mixed());
 }
 

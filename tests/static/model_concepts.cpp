@@ -155,7 +155,8 @@ struct target_archetype {
     void begin_update(id_type const&);
     void mark_writing(id_type const&) noexcept;
     void roll_back(id_type const&) noexcept;
-    std::optional<std::string> objection(id_type const&, parameter_type const*, std::size_t);
+    std::optional<std::string> objection(id_type const&, parameter_type const*, std::size_t,
+                                         update_coverage);
     tensor_view<> destination(id_type const&, std::string_view);
     void publish(id_type const&, version_type const&) noexcept;
     version_type version(id_type const&);
@@ -177,7 +178,7 @@ struct rollback_may_throw : target_archetype {
     void roll_back(id_type const&);
 };
 struct objects_by_flag : target_archetype {
-    bool objection(id_type const&, parameter_type const*, std::size_t);
+    bool objection(id_type const&, parameter_type const*, std::size_t, update_coverage);
 };
 struct read_only : target_archetype {
     const_tensor_view<> destination(id_type const&, std::string_view);
@@ -202,7 +203,7 @@ static_assert(has_validation<publish_may_throw> && !WeightTarget<publish_may_thr
 static_assert(!WeightTarget<parameter_table<>>);
 
 static_assert(explain_weight_target<parameter_tables<>>());
-static_assert(explain_weight_target<parameter_tables<cuda_space>>());
+static_assert(explain_weight_target<parameter_tables<test::cuda_archetype>>());
 
 struct remembers : target_archetype {
     void remember(id_type const&, std::vector<parameter_type>);

@@ -92,6 +92,10 @@ struct group_aborted : error_of<group_aborted> {
 struct out_of_memory : error_of<out_of_memory> {
     using error_of::error_of;
 };
+/// A hook of the engine failed after a version was published. The next update repairs what it left undone.
+struct hook_failure : error_of<hook_failure> {
+    using error_of::error_of;
+};
 /// A call of the operating system or of a foreign library failed.
 struct system_failure : error_of<system_failure> {
     using error_of::error_of;

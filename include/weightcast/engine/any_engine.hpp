@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
@@ -35,6 +36,8 @@ struct erased_report {
     std::size_t tensors = 0;
     std::uint64_t bytes = 0;
     std::vector<std::string> not_covered{};
+    std::vector<std::string> unknown{};
+    std::uint64_t held_bytes = 0;
 };
 
 class erased_engine {
@@ -51,6 +54,7 @@ class erased_engine {
     virtual void shutdown() = 0;
     virtual void interrupt() noexcept = 0;
     virtual void describe(erased_report& report) const = 0;
+    virtual std::optional<std::string> commit_failure() const = 0;
     virtual std::type_info const& type() const noexcept = 0;
     virtual void* get() noexcept = 0;
 };
@@ -95,6 +99,10 @@ class engine_model final : public erased_engine {
             engine_.describe(report);
         else
             report.status = erased_report::outcome::updated;
+    }
+    std::optional<std::string> commit_failure() const override {
+        if constexpr (has_commit_failure<E>) return engine_.commit_failure();
+        return std::nullopt;
     }
     std::type_info const& type() const noexcept override { return typeid(E); }
     void* get() noexcept override { return &engine_; }
@@ -167,10 +175,14 @@ class any_engine {
         report.tensors = erased.tensors;
         report.bytes = erased.bytes;
         report.not_covered = std::move(erased.not_covered);
+        report.unknown = std::move(erased.unknown);
+        report.held_bytes = erased.held_bytes;
         if (erased.status == detail::erased_report::outcome::updated) {
             report.status = decltype(report.status)::updated;
         }
     }
+
+    std::optional<std::string> commit_failure() const { return engine().commit_failure(); }
 
     /// The engine when its type is E, else null.
     template <class E>

@@ -6,7 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
+
+#include <weightcast/model/update_coverage.hpp>
 
 namespace weightcast {
 
@@ -78,6 +81,12 @@ concept has_refusal = requires(E& e, typename E::update_type const& update,
 template <class E, class Report>
 concept has_report = requires(E const& e, Report& report) { e.describe(report); };
 
+/// An engine whose commit does what may fail after the version is published: caches that cannot be invalidated.
+template <class E>
+concept has_commit_failure = requires(E const& e) {
+    { e.commit_failure() } -> std::same_as<std::optional<std::string>>;
+};
+
 /// An engine whose running call can be ended from another thread.
 /// Semantics: any thread; the running call throws soon; the group has to be formed anew.
 template <class E>
@@ -120,6 +129,9 @@ template <class E>
 concept has_wire_bytes = requires(E const& e) {
     { e.wire_bytes() } -> std::convertible_to<std::uint64_t>;
 };
+/// A trainer engine that can promise for its next update how much of the target it brings.
+template <class E>
+concept has_promise = requires(E& e, update_coverage coverage) { e.promise(coverage); };
 /// A trainer engine that can tell its groups that the announced step will not come.
 template <class E>
 concept has_failure_announcement = requires(E& e, std::string const& reason) {

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -95,6 +94,7 @@ class dense_engine {
         target_->begin_update(target);
         open_target_ = target;
         received_.reset();
+        reception_ = {};
         delivers_ = false;
         local_failure_.reset();
     }
@@ -118,14 +118,13 @@ class dense_engine {
         limits_of_update_ = limits;
         in_protocol_ = true;
         received_ = update.announced;
-        std::vector<detail::destination<space>> destinations;
-        digests_of_parts_.clear();
-        agree(objection_to(update, destinations), limits, phase::preflight);
+        agree(objection_to(update), limits, phase::preflight);
         m.agree_on_packed(*received_, limits, [](auto&) {});
         delivers_ = delivers_bytes(*received_);
-        if (delivers_) target_->mark_writing(open_target_);
-        local_failure_ = detail::receive_dense(m.communicator(), *received_, destinations, limits,
-                                               progress_, digests_of_parts_);
+        auto const unprepared = delivers_ ? prepare_writing() : std::nullopt;
+        auto const failed =
+            detail::receive_dense(m.communicator(), *received_, reception_, limits, progress_);
+        local_failure_ = unprepared ? unprepared : failed;
     }
 
     /// The vote of all ranks. A failure of this rank alone in the payload is its no.
@@ -133,6 +132,7 @@ class dense_engine {
     void prepare() {
         WEIGHTCAST_EXPECTS(received_.has_value(), "prepare: nothing was received in this update");
         auto objection = received_->verify ? compare_digests(limits_of_update_) : std::nullopt;
+        if (!objection && !local_failure_) objection = different_aliases();
         agree(local_failure_ ? local_failure_ : objection,
               detail::vote_limits(limits_of_update_, *received_), phase::vote);
         in_protocol_ = false;
@@ -141,7 +141,8 @@ class dense_engine {
     /// Publishes the version: local, after every rank voted yes.
     void commit() noexcept {
         in_protocol_ = false;
-        if (!received_ || !delivers_) return;
+        if (!received_ || !delivers_)
+            return target_->roll_back(open_target_);  // nothing was written
         if constexpr (has_remembered_metadata<Target>) {
             target_->remember(open_target_, std::move(received_->parameters));
         }
@@ -153,8 +154,14 @@ class dense_engine {
     void rollback() noexcept {
         if (in_protocol_) member_.interrupt();
         in_protocol_ = false;
+        note_written();
         target_->roll_back(open_target_);
         received_.reset();
+    }
+    /// Why the last commit could not do all that goes with it, or nothing: the version is published all the same.
+    std::optional<std::string> commit_failure() const {
+        if constexpr (has_publish_failure<Target>) return target_->publish_failure(open_target_);
+        return std::nullopt;
     }
     /// Leaves the group.
     void shutdown() { member_.leave(); }
@@ -174,6 +181,10 @@ class dense_engine {
             report.not_covered =
                 target_->not_covered(open_target_, parameters.data(), parameters.size());
         }
+        if constexpr (has_unknown_names<Target>) {
+            report.unknown = target_->unknown(open_target_, parameters.data(), parameters.size());
+        }
+        report.held_bytes = reception_.held_peak;
         if (!delivers_) return;
         report.status = decltype(report.status)::updated;
         report.version = received_->version;
@@ -187,12 +198,10 @@ class dense_engine {
     using space = typename C::runtime::space;
 
     // Whatever this rank cannot do is an objection: peers that agreed would wait for it.
-    std::optional<std::string> objection_to(update_type const& update,
-                                            std::vector<detail::destination<space>>& destinations) {
+    std::optional<std::string> objection_to(update_type const& update) {
         try {
             if (auto found = metadata_objection(update)) return found;
-            destinations = detail::destinations_of(*received_, *target_, open_target_,
-                                                   member().communicator());
+            plan_reception();
             // last: the destinations say what has to be packed
             return detail::ring_objection<C>(*received_, limits_.ring_bytes);
         } catch (std::exception const& e) {
@@ -200,6 +209,72 @@ class dense_engine {
         } catch (...) {
             return "the target threw what is no std::exception";
         }
+    }
+    void plan_reception() {
+        auto& r = reception_;
+        auto const& parameters = received_->parameters;
+        r.destinations.resize(parameters.size());
+        r.held_limit = limits_.held_bytes;
+        if constexpr (has_layer_runs<Target>) {
+            r.layers = target_->layer_runs(open_target_, parameters.data(), parameters.size());
+            for (auto const& run : r.layers) {
+                for (auto const t : run.inputs) r.destinations[t].held = true;
+            }
+        }
+        if constexpr (has_aliases<Target>) {
+            r.same = target_->alias_pairs(open_target_, parameters.data(), parameters.size());
+            for (auto const& [again, _] : r.same) r.destinations[again].in_parts = true;  // no part
+        }
+        if constexpr (has_stop_request<Target>) {
+            r.stop = [this] { return target_->stop_requested(open_target_); };
+        }
+        detail::add_destinations(r.destinations, *received_, *target_, open_target_,
+                                 member().communicator());
+    }
+    // From here on the target's bytes change. What this rank cannot do is its no at the vote.
+    std::optional<std::string> prepare_writing() {
+        std::optional<std::string> failure;
+        if constexpr (has_write_preparation<Target>) {
+            auto const& parameters = received_->parameters;
+            try {
+                target_->prepare_writing(open_target_, parameters.data(), parameters.size());
+            } catch (std::exception const& e) {
+                failure = e.what();
+            }
+        }
+        target_->mark_writing(open_target_);
+        return failure;
+    }
+    void note_written() noexcept {
+        if constexpr (has_written_names<Target>) {
+            try {
+                std::vector<std::string> names;
+                for (std::size_t i = 0; received_ && i < reception_.begun.size(); ++i) {
+                    if (reception_.begun[i] != 0) names.push_back(received_->parameters[i].name);
+                }
+                if (!names.empty()) target_->note_written(open_target_, std::move(names));
+            } catch (...) {  // out of memory for a list: the target is mixed all the same
+            }
+        }
+    }
+    std::optional<std::string> different_aliases() {
+        for (auto const& [again, first] : reception_.same) {
+            auto const a = digest_of(again);
+            auto const b = digest_of(first);
+            if (a == b) continue;
+            auto const& all = received_->parameters;
+            return "tensors '" + all[again].name + "' and '" + all[first].name +
+                   "' share memory, but other bytes came for one (digest " + digest_text(a) +
+                   ") than for the other (" + digest_text(b) + ")";
+        }
+        return std::nullopt;
+    }
+    // Of what arrived.
+    std::uint64_t digest_of(std::size_t tensor) {
+        auto const found = reception_.digests.find(tensor);
+        if (found != reception_.digests.end()) return found->second;
+        return tensor_digest(
+            view_of(target_->destination(open_target_, received_->parameters[tensor].name)));
     }
     static void check_receiver(group_init const& init) {
         if (std::ranges::find(init.trainers, init.rank) == init.trainers.end()) return;
@@ -213,7 +288,8 @@ class dense_engine {
             return "the update is of target '" + to_string(a.target) + "', but '" +
                    to_string(open_target_) + "' was started";
         }
-        return target_->objection(open_target_, a.parameters.data(), a.parameters.size());
+        return target_->objection(open_target_, a.parameters.data(), a.parameters.size(),
+                                  a.coverage);
     }
     void agree(std::optional<std::string> const& objection, op_limits const& limits, phase where) {
         auto const refused = member().mailbox().agree(objection, limits, where);
@@ -233,11 +309,7 @@ class dense_engine {
         }
         for (std::size_t i = 0; i < received_->parameters.size(); ++i) {
             auto const& p = received_->parameters[i];
-            auto const of_parts = digests_of_parts_.find(i);
-            auto const actual =
-                of_parts != digests_of_parts_.end()
-                    ? of_parts->second
-                    : tensor_digest(view_of(target_->destination(open_target_, p.name)));
+            auto const actual = digest_of(i);
             if (actual != expected[i]) {
                 return "tensor '" + p.name + "' arrived with digest " + digest_text(actual) +
                        ", sent with " + digest_text(expected[i]);
@@ -253,9 +325,9 @@ class dense_engine {
     detail::membership<C> member_;
     target_type open_target_{};
     std::optional<announcement> received_;
-    op_limits limits_of_update_{};                           // of the received one
-    std::map<std::size_t, std::uint64_t> digests_of_parts_;  // of the received one, where verified
-    std::optional<std::string> local_failure_;               // in the payload, on this rank alone
+    op_limits limits_of_update_{};                        // of the received one
+    detail::reception<typename C::runtime> reception_{};  // of the received one
+    std::optional<std::string> local_failure_;            // in the payload, on this rank alone
     bool delivers_ = false;     // the received one has bytes: there is something to publish
     bool in_protocol_ = false;  // peers wait for this rank
 };

@@ -77,6 +77,9 @@ class dense_trainer {
         groups_ = std::move(joined);
     }
 
+    /// What the next announced update promises to bring, instead of what the settings say.
+    void promise(update_coverage coverage) noexcept { promised_ = coverage; }
+
     /// The preflight: metadata to every rank, agreed by all. Nothing of the payload has moved after it. Waits for
     /// the source's devices first, so that one which stays busy is an error while nobody waits for this rank.
     /// @throws bad_input, bad_argument, device_mismatch  the source's metadata is no plan; nobody waits
@@ -151,6 +154,7 @@ class dense_trainer {
         a.target = target;
         a.version = version;
         a.options = settings_.packing;
+        a.coverage = std::exchange(promised_, std::nullopt).value_or(settings_.coverage);
         a.verify = settings_.verify;
         a.shared = groups_.size() > 1;
         for (auto const& p : source.parameters()) {
@@ -204,6 +208,7 @@ class dense_trainer {
     op_limits limits_of_update_{};  // of the announced one
     Progress progress_;
     std::vector<std::unique_ptr<detail::sender_group<C>>> groups_;
+    std::optional<update_coverage> promised_;
     announcement announced_;
     std::vector<tensor_placement> placements_;
     std::vector<std::uint64_t> digests_;

@@ -188,7 +188,7 @@ class engine_group {
     }
     static void append(announcement& all, announcement next) {
         if (next.version != all.version || next.target != all.target || next.epoch != all.epoch ||
-            next.options != all.options) {
+            next.options != all.options || next.coverage != all.coverage) {
             throw bad_input{"the trainers of the group announce different updates: version " +
                             to_string(all.version) + " of '" + to_string(all.target) +
                             "' and version " + to_string(next.version) + " of '" +

@@ -10,6 +10,7 @@
 
 #include <weightcast/base/deadline.hpp>
 #include <weightcast/base/operation.hpp>
+#include <weightcast/model/update_coverage.hpp>
 #include <weightcast/plan/packing_options.hpp>
 
 namespace weightcast {
@@ -23,6 +24,8 @@ struct transfer_limits {
     std::chrono::milliseconds update{std::chrono::seconds{300}};
     std::uint64_t ring_bytes = std::uint64_t{4}
                                << 30U;  ///< a receiver refuses plans whose ring is larger
+    std::uint64_t held_bytes = std::uint64_t{4}
+                               << 30U;  ///< a receiver holds no more for its layers' steps
 
     /// Limits of an operation that ends with the update that begins now. A sender that feeds several groups
     /// may be held up by a stuck one for its stall: receivers that share it wait twice as long.
@@ -38,6 +41,7 @@ struct transfer_limits {
 /// What a sender chooses for an update; the announcement carries it, so that both sides plan alike.
 struct transfer_settings {
     packing_options packing{};
+    update_coverage coverage = update_coverage::parameters;  ///< what each update promises to bring
     bool verify = false;  ///< per-tensor digests are compared at the vote
 };
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <weightcast/base/deadline.hpp>
+#include <weightcast/model/update_coverage.hpp>
 #include <weightcast/runtime/concepts.hpp>
 #include <weightcast/tensor/concepts.hpp>
 #include <weightcast/tensor/device.hpp>
@@ -87,10 +89,13 @@ concept has_update_scope = requires(T& target, typename T::id_type const& id) {
     { target.roll_back(id) } noexcept;
 };
 template <class T>
-concept has_validation = requires(T& target, typename T::id_type const& id,
-                                  typename T::parameter_type const* parameters, std::size_t count) {
-    { target.objection(id, parameters, count) } -> std::same_as<std::optional<std::string>>;
-};
+concept has_validation =
+    requires(T& target, typename T::id_type const& id, typename T::parameter_type const* parameters,
+             std::size_t count, update_coverage promised) {
+        {
+            target.objection(id, parameters, count, promised)
+        } -> std::same_as<std::optional<std::string>>;
+    };
 template <class T>
 concept has_destinations =
     requires(T& target, typename T::id_type const& id, std::string_view name) {
@@ -126,6 +131,52 @@ concept has_coverage = requires(T const& target, typename T::id_type const& id,
     { target.not_covered(id, parameters, count) } -> std::same_as<std::vector<std::string>>;
 };
 
+/// A target that can name parameters which it accepts without knowing them.
+template <class T>
+concept has_unknown_names =
+    requires(T const& target, typename T::id_type const& id,
+             typename T::parameter_type const* parameters, std::size_t count) {
+        { target.unknown(id, parameters, count) } -> std::same_as<std::vector<std::string>>;
+    };
+/// A target where two announced parameters may mean one tensor. Semantics: their bytes are compared at the vote.
+template <class T>
+concept has_aliases = requires(T const& target, typename T::id_type const& id,
+                               typename T::parameter_type const* parameters, std::size_t count) {
+    {
+        target.alias_pairs(id, parameters, count)
+    } -> std::same_as<std::vector<std::pair<std::size_t, std::size_t>>>;
+};
+/// A target that makes something ready before it is written: what a policy keeps of the old version.
+/// Semantics: after the preflight, before `mark_writing`; what it throws is this rank's no at the vote.
+template <class T>
+concept has_write_preparation =
+    requires(T& target, typename T::id_type const& id, typename T::parameter_type const* parameters,
+             std::size_t count) { target.prepare_writing(id, parameters, count); };
+/// A target whose layers do something once they are complete. Semantics: each run names announced parameters; those
+/// that are its inputs are held by the engine until it has run.
+template <class T>
+concept has_layer_runs = requires(T const& target, typename T::id_type const& id,
+                                  typename T::parameter_type const* parameters, std::size_t count) {
+    target.layer_runs(id, parameters, count).size();
+    target.layer_runs(id, parameters, count)[0].inputs;
+};
+/// A target that is told what a failed update had begun to write, before `roll_back`.
+template <class T>
+concept has_written_names =
+    requires(T& target, typename T::id_type const& id, std::vector<std::string> names) {
+        { target.note_written(id, std::move(names)) } noexcept;
+    };
+/// A target that may need an open update to end: its memory goes away. Asked between operations.
+template <class T>
+concept has_stop_request = requires(T const& target, typename T::id_type const& id) {
+    { target.stop_requested(id) } noexcept -> std::same_as<bool>;
+};
+/// A target whose `publish` does what may fail: it is published, but the caller has to hear of it.
+template <class T>
+concept has_publish_failure = requires(T const& target, typename T::id_type const& id) {
+    { target.publish_failure(id) } -> std::same_as<std::optional<std::string>>;
+};
+
 /// What an engine holds, and how an update of it begins and ends.
 /// Semantics: `objection` checks all metadata and writes nothing; `mark_writing` is called before the first
 /// byte is written; `publish` after every rank voted yes; `roll_back` does what the commit policy promises.
@@ -134,6 +185,26 @@ concept has_coverage = requires(T const& target, typename T::id_type const& id,
 template <class T>
 concept WeightTarget = has_target_space<T> && has_update_scope<T> && has_validation<T> &&
                        has_destinations<T> && has_versions<T>;
+
+/// What a commit policy keeps for a target.
+/// Semantics: `sets` sets of memory of the same tensors; set 0 is what was registered. `build(tensors)` makes the others
+/// before an update; `in_set(tensor, k)` is the tensor in set k; `carry(tensors, from, to, deadline)` copies what an
+/// update will not write, and waits for it.
+template <class M, class R>
+concept PolicyMemory =
+    DeviceRuntime<R> &&
+    requires(M& memory, M const& held, std::vector<tensor_view<typename R::space>> const& tensors,
+             std::size_t set, deadline until) {
+        requires M::sets == 1 || M::sets == 2;
+        memory.build(tensors);
+        { held.in_set(tensors[0], set) } -> std::same_as<tensor_view<typename R::space>>;
+        memory.carry(tensors, set, set, until);
+    };
+/// Where an update writes until it is committed. Models: in_place, shadow; near-miss: a policy with three sets.
+template <class P, class R>
+concept CommitPolicy = PolicyMemory<typename P::template memory<R>, R> && requires {
+    { P::name } -> std::convertible_to<std::string_view>;
+};
 
 /// Says in full sentences why S is no WeightSource for runtime R; true when it is one.
 template <class S, class R>
@@ -173,13 +244,33 @@ consteval bool explain_weight_target() {
         "roll_back(id)");
     static_assert(
         has_validation<T>,
-        "WeightTarget: the target needs objection(id, parameters, count), an optional sentence");
+        "WeightTarget: the target needs objection(id, parameters, count, update_coverage), an optional "
+        "sentence");
     static_assert(
         has_destinations<T>,
         "WeightTarget: the target needs destination(id, name), a tensor that may be written");
     static_assert(has_versions<T>,
                   "WeightTarget: the target needs noexcept publish(id, version), and version(id)");
     return WeightTarget<T>;
+}
+
+/// Says in full sentences why P is no CommitPolicy over runtime R; true when it is one.
+template <class P, class R>
+consteval bool explain_commit_policy() {
+    static_assert(DeviceRuntime<R>, "CommitPolicy: R is no DeviceRuntime");
+    static_assert(
+        requires { typename P::template memory<R>; },
+        "CommitPolicy: the policy needs a template memory<R>, what it keeps for a target");
+    static_assert(
+        requires {
+            { P::name } -> std::convertible_to<std::string_view>;
+        }, "CommitPolicy: the policy needs a constant `name`");
+    if constexpr (requires { typename P::template memory<R>; }) {
+        static_assert(PolicyMemory<typename P::template memory<R>, R>,
+                      "CommitPolicy: memory<R> needs a constant `sets` of 1 or 2, build(tensors), "
+                      "in_set(tensor, set), and carry(tensors, from, to, deadline)");
+    }
+    return CommitPolicy<P, R>;
 }
 
 }  // namespace weightcast

@@ -15,6 +15,7 @@
 #include <weightcast/base/error.hpp>
 #include <weightcast/model/parameter.hpp>
 #include <weightcast/model/target_id.hpp>
+#include <weightcast/model/update_coverage.hpp>
 #include <weightcast/model/weight_version.hpp>
 #include <weightcast/plan/detail/wire.hpp>
 #include <weightcast/plan/packing_options.hpp>
@@ -33,7 +34,8 @@ struct announcement {
     target_id target{};
     weight_version version{};
     packing_options options{};
-    bool verify = false;  ///< digests are compared at the vote
+    update_coverage coverage = update_coverage::parameters;  ///< what the update promises to bring
+    bool verify = false;                                     ///< digests are compared at the vote
     bool shared =
         false;  ///< the sender feeds several groups: it settles what is packed for all of them
     std::vector<parameter> parameters{};
@@ -56,7 +58,7 @@ inline std::vector<planned_tensor> planned_tensors(announcement const& a) {
 }
 
 namespace detail {
-inline constexpr std::uint32_t announcement_magic = 0x31414357;  // "WCA1"
+inline constexpr std::uint32_t announcement_magic = 0x32414357;  // "WCA2"
 inline constexpr std::uint64_t announcement_limit = std::uint64_t{256} << 20U;
 
 inline void put_options(wire_writer& out, packing_options const& o) {
@@ -118,6 +120,7 @@ inline std::vector<std::byte> encode(announcement const& a) {
     out.put(static_cast<std::uint8_t>(a.version.label.has_value()));
     if (a.version.label) out.put_text(*a.version.label);
     detail::put_options(out, a.options);
+    out.put(static_cast<std::uint8_t>(a.coverage));
     out.put(static_cast<std::uint8_t>(a.verify));
     out.put(static_cast<std::uint8_t>(a.shared));
     out.put(a.plan_digest);
@@ -143,6 +146,10 @@ inline announcement decode_announcement(std::span<std::byte const> bytes) {
     a.version.number = in.take<std::uint64_t>("version");
     if (in.take<std::uint8_t>("has_label") != 0) a.version.label = in.take_text("label");
     a.options = detail::take_options(in);
+    auto const coverage = in.take<std::uint8_t>("coverage");
+    if (coverage > static_cast<std::uint8_t>(update_coverage::members))
+        detail::wire_reader::refuse("coverage", "is no known coverage");
+    a.coverage = static_cast<update_coverage>(coverage);
     a.verify = in.take<std::uint8_t>("verify") != 0;
     a.shared = in.take<std::uint8_t>("shared") != 0;
     a.plan_digest = in.take<std::uint64_t>("plan_digest");

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <weightcast/plan/layer_group.hpp>
+#include <weightcast/model/layer_group.hpp>
 #include <weightcast/plan/packing_plan.hpp>
 
 namespace weightcast {

@@ -71,7 +71,9 @@ struct update_report {
     std::uint64_t bytes = 0;
     phase_seconds seconds{};
     std::vector<std::string>
-        not_covered{};  ///< parameters of the target that the update did not bring
+        not_covered{};  ///< parameters and buffers of the target that the update did not bring
+    std::vector<std::string> unknown{};  ///< names that were dropped, where the target accepts that
+    std::uint64_t held_bytes = 0;        ///< the most that was held at a time for layers' steps
 };
 
 /// How an update ended on one rank, trainers included, as far as the sender knows.

@@ -17,6 +17,7 @@
 #include <weightcast/base/error.hpp>
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/model/target_id.hpp>
+#include <weightcast/model/update_coverage.hpp>
 #include <weightcast/model/weight_version.hpp>
 #include <weightcast/session/update_result.hpp>
 #include <weightcast/tensor/dtype.hpp>
@@ -29,6 +30,8 @@ struct update_options {
     target_id target{};
     std::optional<std::string> label{};  ///< of the version
     bool allow_empty = false;            ///< an update without tensors counts as done
+    /// How much of the target it brings; nothing: as the engine is set, by default every parameter.
+    std::optional<update_coverage> coverage{};
 };
 
 /// Owns a trainer engine and counts versions: each update takes the next number, whatever becomes of it. Of one
@@ -49,10 +52,12 @@ class weight_sender {
 
     /// Sends the source's tensors to every group: preflight, payload, vote. A failed group is told in the
     /// result and does not stop the others; an engine without groups of its own throws its failure.
+    /// @throws bad_argument  for a coverage that the engine cannot promise; nobody waits
     /// @throws what the source throws: no group has published; groups that were in the payload are broken
     template <class Source>
         requires TrainerEngine<E, init_type, Source>
     update_result update(Source& source, update_options const& options = {}) {
+        promise(options);
         update_result result;
         result.target = options.target;
         result.version = {next_version_++, options.label};
@@ -79,6 +84,15 @@ class weight_sender {
     E const& engine() const noexcept { return engine_; }
 
   private:
+    void promise(update_options const& options) {
+        if (!options.coverage) return;
+        if constexpr (has_promise<E>) {
+            engine_.promise(*options.coverage);
+        } else {
+            throw bad_argument{
+                "update_options::coverage: this engine cannot promise how much it brings"};
+        }
+    }
     template <class F>
     void step(update_result& result, phase where, F const& run) {
         {

@@ -80,6 +80,8 @@ class [[nodiscard]] weight_update {
     /// that received nothing asks nobody, publishes nothing and reports `nothing_updated`.
     /// @throws lifecycle_error  when it is finished already, or a receive failed (it can still be rolled back)
     /// @throws refused_update, timeout, peer_error  it is rolled back and closed; nothing was published here
+    /// @throws hook_failure  the version is published, but the engine could not do what goes with it: its caches
+    ///                       are stale, and its target gives no snapshots until a later update
     update_report finish() && {
         require_usable("finish");
         try {
@@ -116,8 +118,14 @@ class [[nodiscard]] weight_update {
             phase_timer const timer{seconds_, phase::vote};
             worker_->engine_.prepare();
         }
-        worker_->engine_.commit();
+        auto& worker = *worker_;
+        worker.engine_.commit();
         release();
+        if constexpr (has_commit_failure<E>) {
+            if (auto const failure = worker.engine_.commit_failure())
+                throw hook_failure{"finish: version " + to_string(report.version) +
+                                   " is published, but " + *failure};
+        }
         report.seconds = seconds_;
         return report;
     }

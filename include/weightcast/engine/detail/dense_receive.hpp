@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -22,25 +23,46 @@
 #include <weightcast/base/sinks.hpp>
 #include <weightcast/engine/detail/chunk_ring.hpp>
 #include <weightcast/engine/detail/destinations.hpp>
+#include <weightcast/engine/detail/layer_runner.hpp>
 #include <weightcast/engine/detail/transfer_steps.hpp>
 #include <weightcast/kernels/launch.hpp>
 #include <weightcast/kernels/model_digest.hpp>
 #include <weightcast/kernels/tensor_copy.hpp>
+#include <weightcast/model/layer_step.hpp>
 #include <weightcast/model/tensor_region.hpp>
 #include <weightcast/plan/announcement.hpp>
 #include <weightcast/plan/packing_plan.hpp>
 
 namespace weightcast::detail {
 
-/// Digests of tensors that go in parts, taken from their bytes as they arrive, in order.
-class part_digests {
+/// What one rank does with an agreed update, and what came of it.
+template <DeviceRuntime R>
+struct reception {
+    std::vector<destination<typename R::space>> destinations{};
+    std::vector<layer_run<R>> layers{};
+    std::vector<std::pair<std::size_t, std::size_t>>
+        same{};                    ///< parameters whose bytes have to be equal
+    std::uint64_t held_limit = 0;  ///< bytes for layers that are not complete
+    std::function<bool()> stop{};  ///< asked between operations; true: the memory goes away
+    // --- results ---
+    std::map<std::size_t, std::uint64_t>
+        digests{};                      ///< by tensor, of those that no rank holds whole
+    std::vector<std::uint8_t> begun{};  ///< a tensor: its first bytes may be written
+    std::uint64_t held_peak = 0;        ///< the most bytes held at a time
+};
+
+/// Digests of tensors whose bytes lie in no one tensor afterwards, taken as they arrive, in order.
+class arrival_digests {
   public:
-    template <class Destinations>
-    part_digests(announcement const& agreed, Destinations const& destinations) {
-        for (std::size_t i = 0; agreed.verify && i < destinations.size(); ++i) {
-            if (!destinations[i].in_parts) continue;
-            auto const& p = agreed.parameters[i];
-            states_.try_emplace(i, p.type, p.shape);
+    template <class R>
+    arrival_digests(announcement const& agreed, reception<R> const& received) {
+        auto const& to = received.destinations;
+        for (std::size_t i = 0; agreed.verify && i < to.size(); ++i) {
+            if (to[i].in_parts || to[i].held) add(agreed, i);
+        }
+        for (auto const& [a, b] : received.same) {
+            add(agreed, a);
+            if (to[b].in_parts || to[b].held) add(agreed, b);
         }
     }
     void update(std::size_t tensor, std::span<std::byte const> bytes) {
@@ -54,10 +76,13 @@ class part_digests {
     }
 
   private:
+    void add(announcement const& agreed, std::size_t i) {
+        states_.try_emplace(i, agreed.parameters[i].type, agreed.parameters[i].shape);
+    }
     std::map<std::size_t, tensor_digest_state> states_;
 };
 
-/// Receives one agreed update into its destinations.
+/// Receives one agreed update.
 template <class C, class Progress>
 class dense_receiver {
     using runtime = typename C::runtime;
@@ -66,12 +91,11 @@ class dense_receiver {
 
   public:
     /// All but the communicator stay as they are while the receiver lives.
-    dense_receiver(C& communicator, announcement const& agreed,
-                   std::vector<destination<space>>& destinations, op_limits const& limits,
-                   Progress& progress)
+    dense_receiver(C& communicator, announcement const& agreed, reception<runtime>& received,
+                   op_limits const& limits, Progress& progress)
         : communicator_{communicator},
           agreed_{agreed},
-          destinations_{destinations},
+          received_{received},
           limits_{limits},
           progress_{progress},
           tensors_{planned_tensors(agreed)},
@@ -81,13 +105,20 @@ class dense_receiver {
                  {.slots = static_cast<int>(agreed.options.ring),
                   .slot_bytes = static_cast<std::size_t>(plan_.slot_bytes())}},
           ring_{scope_, agreed.options.ring},
-          part_digests_{agreed, destinations} {}
+          digests_{agreed, received},
+          layers_{received.layers, agreed, communicator.where(),
+                  communicator.core().unpack_stream(), received.held_limit} {
+        received_.begun.assign(agreed.parameters.size(), 0);
+    }
 
     /// Receives all bytes. What fails on this rank alone does not keep it from the group's other operations: it
     /// is returned, for the vote.
     /// @throws timeout, peer_error, group_aborted
     std::optional<std::string> run() {
-        on_this_rank([&] { progress_.begin(phase::payload, plan_.wire_bytes()); });
+        on_this_rank([&] {
+            progress_.begin(phase::payload, plan_.wire_bytes());
+            layers_.begin();
+        });
         for (auto const& step : steps_) {
             while (step.chunk != nullptr && ring_.full()) complete_oldest();
             start(step);
@@ -95,10 +126,10 @@ class dense_receiver {
         while (!under_way_.empty()) complete_oldest();
         flush_unpacking();
         on_this_rank([&] { progress_.end(); });
+        received_.digests = digests_.values();
+        received_.held_peak = layers_.peak();
         return local_failure_;
     }
-
-    std::map<std::size_t, std::uint64_t> digests_of_parts() const { return part_digests_.values(); }
 
   private:
     struct step_under_way {
@@ -107,6 +138,7 @@ class dense_receiver {
     };
 
     void start(transfer_step const& step) {
+        require_memory(step);
         operation const op{{phase::payload, name_of(step)}, limits_};
         if (step.chunk != nullptr) {
             receive_chunk(*step.chunk, op);
@@ -115,7 +147,17 @@ class dense_receiver {
         }
         under_way_.push_back({&step, mark(communicator_.core().collective_stream())});
     }
+    // Memory that goes away must not be written: this rank leaves, its peers hear of an aborted group.
+    void require_memory(transfer_step const& step) const {
+        if (!received_.stop || !received_.stop()) return;
+        fail<group_aborted>("the target falls asleep: its weights will not be resident",
+                            {.where = phase::payload,
+                             .tensor = std::string{name_of(step)},
+                             .rank = communicator_.rank(),
+                             .bytes_done = done_bytes_});
+    }
     void receive_chunk(packed_chunk const& chunk, operation const& op) {
+        for (auto const& m : chunk.members) received_.begun[m.tensor] = 1;
         if (auto const whole = sole_destination(chunk)) {
             ring_.receive_into(*whole, chunk, op);
         } else {
@@ -127,8 +169,8 @@ class dense_receiver {
         if (chunk.members.size() != 1 || chunk.members.front().bytes != chunk.bytes)
             return std::nullopt;
         auto const& m = chunk.members.front();
-        auto const& to = destinations_[m.tensor];
-        if (to.in_parts || !to.whole.contiguous()) return std::nullopt;
+        auto const& to = received_.destinations[m.tensor];
+        if (to.in_parts || to.held || !to.whole.contiguous()) return std::nullopt;
         return view{static_cast<std::byte*>(to.whole.data()) + m.first_byte,
                     dtype::uint8,
                     {static_cast<std::int64_t>(m.bytes)},
@@ -138,7 +180,8 @@ class dense_receiver {
         auto group = scope_.receive_group(window.root, op);
         for (std::size_t i = window.first; i < window.last; ++i) {
             auto const index = plan_.direct()[i].tensor;
-            group.add(scope_.require(destinations_[index].whole,
+            received_.begun[index] = 1;
+            group.add(scope_.require(received_.destinations[index].whole,
                                      {phase::payload, agreed_.parameters[index].name}));
         }
         group.submit();
@@ -153,7 +196,7 @@ class dense_receiver {
             if (oldest.step->chunk != nullptr) {
                 unpack_oldest(*oldest.step->chunk);
             } else {
-                done_bytes_ += oldest.step->window.bytes;
+                complete_window(oldest.step->window);
             }
             progress_.advance(done_bytes_, name);
         });
@@ -161,20 +204,30 @@ class dense_receiver {
         communicator_.core().give_event(std::move(oldest.done));
         under_way_.pop_front();
     }
+    void complete_window(direct_window const& window) {
+        for (std::size_t i = window.first; i < window.last; ++i) {
+            auto const tensor = plan_.direct()[i].tensor;
+            layers_.arrived(tensor, agreed_.parameters[tensor].bytes());
+        }
+        done_bytes_ += window.bytes;
+    }
     void unpack_oldest(packed_chunk const& chunk) {
         auto const* base = static_cast<std::byte const*>(ring_.oldest_data());
         for (auto const& m : chunk.members) {
-            if (ring_.oldest_is_in_place()) continue;
-            auto const& to = destinations_[m.tensor];
-            if (to.in_parts) {
-                part_digests_.update(m.tensor,
-                                     {base + m.offset, static_cast<std::size_t>(m.bytes)});
-                unpack_parts(base + m.offset, m, to);
-            } else {
-                unpack(base + m.offset, to.whole, m.first_byte, m.first_byte + m.bytes);
-            }
+            if (!ring_.oldest_is_in_place()) unpack_member(base + m.offset, m);
+            layers_.arrived(m.tensor, m.bytes);
         }
         done_bytes_ += chunk.bytes;
+    }
+    void unpack_member(std::byte const* from, chunk_member const& m) {
+        auto const& to = received_.destinations[m.tensor];
+        digests_.update(m.tensor, {from, static_cast<std::size_t>(m.bytes)});
+        if (to.in_parts) {
+            unpack_parts(from, m, to);
+        } else {
+            unpack(from, to.held ? layers_.held(m.tensor) : to.whole, m.first_byte,
+                   m.first_byte + m.bytes);
+        }
     }
     // A piece of a tensor as a few boxes, and of each what this rank holds.
     void unpack_parts(std::byte const* from, chunk_member const& m, destination<space> const& to) {
@@ -235,7 +288,7 @@ class dense_receiver {
 
     C& communicator_;
     announcement const& agreed_;
-    std::vector<destination<space>>& destinations_;
+    reception<runtime>& received_;
     op_limits limits_;
     Progress& progress_;
     std::vector<planned_tensor> tensors_;
@@ -243,26 +296,23 @@ class dense_receiver {
     std::vector<transfer_step> steps_;
     alignment_scope<C> scope_;
     chunk_ring<C> ring_;
-    part_digests part_digests_;
+    arrival_digests digests_;
+    layer_runner<runtime> layers_;
     std::deque<step_under_way> under_way_;
     std::uint64_t done_bytes_ = 0;
     std::optional<std::string> local_failure_;
 };
 
-/// Receives an agreed update; what failed on this rank alone, for the vote. Where the update is verified, the digests
-/// of tensors that are held in parts come with it, by index: their own bytes are no whole tensor.
+/// Receives an agreed update; what failed on this rank alone, for the vote.
 /// @throws timeout, peer_error, group_aborted  nothing writes to the destinations any more, unless the group's
 ///                                             grace has passed
 template <class C, class Progress>
-std::optional<std::string> receive_dense(
-    C& communicator, announcement const& agreed,
-    std::vector<destination<typename C::runtime::space>>& destinations, op_limits const& limits,
-    Progress& progress, std::map<std::size_t, std::uint64_t>& digests_of_parts) {
+std::optional<std::string> receive_dense(C& communicator, announcement const& agreed,
+                                         reception<typename C::runtime>& received,
+                                         op_limits const& limits, Progress& progress) {
     try {
-        dense_receiver<C, Progress> receiver{communicator, agreed, destinations, limits, progress};
-        auto failure = receiver.run();
-        digests_of_parts = receiver.digests_of_parts();
-        return failure;
+        dense_receiver<C, Progress> receiver{communicator, agreed, received, limits, progress};
+        return receiver.run();
     } catch (...) {
         communicator.abort();
         static_cast<void>(settle(communicator));

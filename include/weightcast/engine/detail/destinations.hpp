@@ -43,6 +43,7 @@ template <MemorySpace Space>
 struct destination {
     tensor_view<Space> whole{};  ///< as it is announced, unless it goes in parts
     bool in_parts = false;       ///< by a layout; perhaps none of it is held here
+    bool held = false;           ///< until a layer's step has read it
     std::vector<placed_region<Space>> parts{};
 };
 
@@ -60,24 +61,26 @@ View destination_on(C const& communicator, View const& tensor, int ambient,
     return placed;
 }
 
-/// The destinations of the announced parameters, in their order. Flags those as packed that cannot be received
-/// into directly.
+/// The destinations of the announced parameters that have none yet, in their order. Flags those as packed that cannot be
+/// received into directly.
 /// @throws device_mismatch, bad_argument  for one that is not on the communicator's device, or whose elements
 ///                                        overlap
 template <class C, class Target, class Id>
-std::vector<destination<typename C::runtime::space>> destinations_of(announcement& a,
-                                                                     Target& target, Id const& id,
-                                                                     C const& communicator) {
+void add_destinations(std::vector<destination<typename C::runtime::space>>& all, announcement& a,
+                      Target& target, Id const& id, C const& communicator) {
     using runtime = typename C::runtime;
-    std::vector<destination<typename runtime::space>> all(a.parameters.size());
     int const ambient = runtime::current_device();
     for (std::size_t i = 0; i < a.parameters.size(); ++i) {
+        if (all[i].held || all[i].in_parts) {
+            a.packed[i] = 1;
+            continue;
+        }
         operation_label const label{phase::preflight, a.parameters[i].name};
         if constexpr (has_parts<Target>) {
             if (auto parts = target.parts(id, a.parameters[i])) {
                 for (auto& part : *parts)
                     part.own = destination_on(communicator, part.own, ambient, label);
-                all[i] = {{}, true, std::move(*parts)};
+                all[i] = {{}, true, false, std::move(*parts)};
                 a.packed[i] = 1;
                 continue;
             }
@@ -88,7 +91,6 @@ std::vector<destination<typename C::runtime::space>> destinations_of(announcemen
         check_destination(all[i].whole.layout());
         a.packed[i] = 1;
     }
-    return all;
 }
 
 }  // namespace weightcast::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <boost/test/unit_test.hpp>
 
-#include <weightcast/plan/layer_group.hpp>
+#include <weightcast/model/layer_group.hpp>
 
 namespace {
 
