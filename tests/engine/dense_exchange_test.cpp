@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(an_update_of_nothing) {
 BOOST_AUTO_TEST_CASE(some_of_a_tables_parameters) {
     test_model const sent{cpu_device, tensors_of_bytes({100, 200}), 7};
     auto const expected = sent.values();
-    test_fleet const fleet{};
+    test_fleet const fleet{.settings = {.coverage = update_coverage::partial}};
     check_ranks(fleet.run(
                     [&](test_trainer& trainer) {
                         auto source = sent.source();

@@ -26,7 +26,7 @@ struct in_place {
 
       public:
         static constexpr std::size_t sets = 1;
-        void build(std::vector<view> const&) noexcept {}
+        void build(std::vector<view> const&, deadline) noexcept {}
         view in_set(view const& own, std::size_t) const noexcept { return own; }
         void carry(std::vector<view> const&, std::size_t, std::size_t, deadline) noexcept {}
     };

@@ -187,7 +187,7 @@ concept WeightTarget = has_target_space<T> && has_update_scope<T> && has_validat
                        has_destinations<T> && has_versions<T>;
 
 /// What a commit policy keeps for a target.
-/// Semantics: `sets` sets of memory of the same tensors; set 0 is what was registered. `build(tensors)` makes the others
+/// Semantics: `sets` sets of memory of the same tensors; set 0 is what was registered. `build(tensors, deadline)` makes the others
 /// before an update; `in_set(tensor, k)` is the tensor in set k; `carry(tensors, from, to, deadline)` copies what an
 /// update will not write, and waits for it.
 template <class M, class R>
@@ -196,7 +196,7 @@ concept PolicyMemory =
     requires(M& memory, M const& held, std::vector<tensor_view<typename R::space>> const& tensors,
              std::size_t set, deadline until) {
         requires M::sets == 1 || M::sets == 2;
-        memory.build(tensors);
+        memory.build(tensors, until);
         { held.in_set(tensors[0], set) } -> std::same_as<tensor_view<typename R::space>>;
         memory.carry(tensors, set, set, until);
     };
@@ -267,7 +267,7 @@ consteval bool explain_commit_policy() {
         }, "CommitPolicy: the policy needs a constant `name`");
     if constexpr (requires { typename P::template memory<R>; }) {
         static_assert(PolicyMemory<typename P::template memory<R>, R>,
-                      "CommitPolicy: memory<R> needs a constant `sets` of 1 or 2, build(tensors), "
+                      "CommitPolicy: memory<R> needs a constant `sets` of 1 or 2, build(tensors, deadline), "
                       "in_set(tensor, set), and carry(tensors, from, to, deadline)");
     }
     return CommitPolicy<P, R>;

@@ -116,7 +116,7 @@ class parameter_tables {
     void begin_update(target_id const& id) {
         auto& s = state(id);
         s.table.settle();
-        s.memory.build(s.table.tensors());
+        s.memory.build(s.table.tensors(), deadline::after(reader_limit_));
         s.gate.open_update(deadline::after(reader_limit_));
         s.wrote = false;
         s.paused = false;

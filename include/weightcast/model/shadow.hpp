@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <weightcast/base/deadline.hpp>
@@ -30,13 +31,19 @@ struct shadow {
 
       public:
         static constexpr std::size_t sets = 2;
-        /// @throws out_of_memory  nothing has changed
-        void build(std::vector<view> const& tensors) {
+        /// Both sets are equal at first: what belongs to nobody, padding for instance, has to be in both.
+        /// @throws out_of_memory, timeout  nothing has changed
+        /// @throws lifecycle_error  for tensors that were added after the first update began
+        void build(std::vector<view> const& tensors, deadline until) {
             if (second_ && tensors.size() == built_for_) return;
-            if (second_)
+            if (second_) {
                 throw lifecycle_error{
-                    "shadow: a tensor was added to a table that updates have begun on"};
-            second_.emplace(tensors);
+                    "shadow: a tensor was added to a table after its first update had begun"};
+            }
+            shadow_memory<R> second{tensors};
+            for (auto const& own : tensors) second.copy_from_first(own);
+            if (!second.wait(until)) throw timeout{"shadow: tensors were not copied in time"};
+            second_.emplace(std::move(second));
             built_for_ = tensors.size();
         }
         /// @pre  built, or set 0
@@ -47,7 +54,12 @@ struct shadow {
         void carry(std::vector<view> const& tensors, std::size_t from, std::size_t to,
                    deadline until) {
             if (from == to || tensors.empty()) return;
-            for (auto const& own : tensors) second_->copy(own, to == 1);
+            for (auto const& own : tensors) {
+                if (to == 1)
+                    second_->copy_from_first(own);
+                else
+                    second_->copy_to_first(own);
+            }
             if (!second_->wait(until)) throw timeout{"shadow: tensors were not copied in time"};
         }
 
