@@ -3,6 +3,7 @@
 // Door: metadata, what is sent, and what an engine holds.
 
 #include <weightcast/model/attention_layout.hpp>
+#include <weightcast/model/bundle_layout.hpp>
 #include <weightcast/model/concepts.hpp>
 #include <weightcast/model/coverage.hpp>
 #include <weightcast/model/expert_layout.hpp>
