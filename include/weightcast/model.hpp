@@ -22,4 +22,5 @@
 #include <weightcast/model/target_id.hpp>
 #include <weightcast/model/tensor_region.hpp>
 #include <weightcast/model/transformed_source.hpp>
+#include <weightcast/model/version_spans.hpp>
 #include <weightcast/model/weight_version.hpp>
