@@ -16,6 +16,7 @@
 #include <weightcast/model/parameter.hpp>
 #include <weightcast/model/parameter_table.hpp>
 #include <weightcast/model/parameter_tables.hpp>
+#include <weightcast/model/shadow_memory.hpp>
 #include <weightcast/model/sliced_layout.hpp>
 #include <weightcast/model/stored_layout.hpp>
 #include <weightcast/model/table_source.hpp>
