@@ -3,6 +3,7 @@
 // Door: metadata, what is sent, and what an engine holds.
 
 #include <weightcast/model/attention_layout.hpp>
+#include <weightcast/model/bundle_layout.hpp>
 #include <weightcast/model/concepts.hpp>
 #include <weightcast/model/coverage.hpp>
 #include <weightcast/model/expert_layout.hpp>
@@ -15,10 +16,12 @@
 #include <weightcast/model/parameter.hpp>
 #include <weightcast/model/parameter_table.hpp>
 #include <weightcast/model/parameter_tables.hpp>
+#include <weightcast/model/shadow_memory.hpp>
 #include <weightcast/model/sliced_layout.hpp>
 #include <weightcast/model/stored_layout.hpp>
 #include <weightcast/model/table_source.hpp>
 #include <weightcast/model/target_id.hpp>
 #include <weightcast/model/tensor_region.hpp>
 #include <weightcast/model/transformed_source.hpp>
+#include <weightcast/model/version_spans.hpp>
 #include <weightcast/model/weight_version.hpp>
