@@ -16,9 +16,7 @@
 namespace weightcast::test {
 namespace {
 
-parameter f32(std::string name, extents shape) {
-    return {std::move(name), dtype::float32, shape};
-}
+parameter f32(std::string name, extents shape) { return {std::move(name), dtype::float32, shape}; }
 std::string objection(parameter_table<> const& table, std::vector<parameter> const& announced,
                       update_coverage promised = update_coverage::parameters) {
     return table.objection(announced.data(), announced.size(), promised).value_or("");
@@ -105,7 +103,7 @@ BOOST_AUTO_TEST_CASE(b39_an_alias_is_another_name_of_a_tensor) {
     parameter_table<> table;
     table.add("embed", a.tensor({4, 2}));
     BOOST_CHECK_EXCEPTION(table.alias("lm_head", "embedd"), bad_argument,
-                          says{"'embedd'", "not in the table"});
+                          says("'embedd', which is not in the table"));
     BOOST_CHECK_THROW(table.alias("embed", "embed"), bad_argument);
     table.alias("lm_head", "embed");
     BOOST_CHECK_THROW(table.alias("lm_head", "embed"), bad_argument);
@@ -135,9 +133,10 @@ BOOST_AUTO_TEST_CASE(own_tensors_that_share_memory_are_not_written_twice) {
     table.add("embed", at(0, {8}, {1}));
     table.add("lm_head", at(0, {8}, {1}));
     table.settle();
-    BOOST_TEST(objection(table, {f32("embed", {8}), f32("lm_head", {8})}) ==
-               "own tensors 'embed' and 'lm_head' share memory: their bytes would be written twice; "
-               "where they are the same tensor, declare an alias");
+    BOOST_TEST(
+        objection(table, {f32("embed", {8}), f32("lm_head", {8})}) ==
+        "own tensors 'embed' and 'lm_head' share memory: their bytes would be written twice; "
+        "where they are the same tensor, declare an alias");
     BOOST_TEST(objection(table, {f32("embed", {8})}, update_coverage::partial) == "");
     BOOST_TEST(not_covered(table, {f32("embed", {8})}) == names{"lm_head"},
                boost::test_tools::per_element());
@@ -166,10 +165,12 @@ BOOST_AUTO_TEST_CASE(a_bundle_is_brought_whole_or_not_at_all) {
     table.bundle({"w", "w_scale"});
     auto const partial = update_coverage::partial;
     BOOST_TEST(objection(table, {f32("norm", {4})}, partial) == "");
-    BOOST_TEST(objection(table, {f32("w", {4, 4}), f32("norm", {4})}, partial) ==
-               "bundle 'w': the update brings 'w' without 'w_scale', and they are valid only together");
-    BOOST_TEST(objection(table, {f32("w_scale", {1})}, partial) ==
-               "bundle 'w': the update brings 'w_scale' without 'w', and they are valid only together");
+    BOOST_TEST(
+        objection(table, {f32("w", {4, 4}), f32("norm", {4})}, partial) ==
+        "bundle 'w': the update brings 'w' without 'w_scale', and they are valid only together");
+    BOOST_TEST(
+        objection(table, {f32("w_scale", {1})}, partial) ==
+        "bundle 'w': the update brings 'w_scale' without 'w', and they are valid only together");
     BOOST_TEST(objection(table, {f32("w_scale", {1})}, update_coverage::members) == "");
     BOOST_TEST(objection(table, {f32("w_scale", {1}), f32("w", {4, 4})}, partial) == "");
 }
@@ -214,9 +215,10 @@ BOOST_AUTO_TEST_CASE(a_layers_inputs_come_together) {
     BOOST_TEST(objection(table, all) == "");
     BOOST_TEST(not_covered(table, {all[1]}) == (names{"layers.0.b", "layers.0.w"}),
                boost::test_tools::per_element());
-    BOOST_TEST(objection(table, {all[0]}, update_coverage::members) ==
-               "layer 'layers.0': the update brings 'layers.0.b' without 'layers.0.w', and they are "
-               "valid only together");
+    BOOST_TEST(
+        objection(table, {all[0]}, update_coverage::members) ==
+        "layer 'layers.0': the update brings 'layers.0.b' without 'layers.0.w', and they are "
+        "valid only together");
     auto const runs = table.layer_runs(all.data(), all.size());
     BOOST_REQUIRE(runs.size() == 1U);
     BOOST_TEST(runs[0].inputs == (std::vector<std::size_t>{2, 0}),

@@ -158,7 +158,9 @@ class dense_trainer {
         a.verify = settings_.verify;
         a.shared = groups_.size() > 1;
         for (auto const& p : source.parameters()) {
-            a.parameters.push_back({std::string{p.name}, p.type, extents{p.shape}});
+            auto role = weight_role::base;
+            if constexpr (requires { role = p.role; }) role = p.role;
+            a.parameters.push_back({std::string{p.name}, p.type, extents{p.shape}, role});
         }
         placements_.clear();
         for (std::size_t i = 0; i < a.parameters.size(); ++i) {

@@ -266,9 +266,10 @@ consteval bool explain_commit_policy() {
             { P::name } -> std::convertible_to<std::string_view>;
         }, "CommitPolicy: the policy needs a constant `name`");
     if constexpr (requires { typename P::template memory<R>; }) {
-        static_assert(PolicyMemory<typename P::template memory<R>, R>,
-                      "CommitPolicy: memory<R> needs a constant `sets` of 1 or 2, build(tensors, deadline), "
-                      "in_set(tensor, set), and carry(tensors, from, to, deadline)");
+        static_assert(
+            PolicyMemory<typename P::template memory<R>, R>,
+            "CommitPolicy: memory<R> needs a constant `sets` of 1 or 2, build(tensors, deadline), "
+            "in_set(tensor, set), and carry(tensors, from, to, deadline)");
     }
     return CommitPolicy<P, R>;
 }

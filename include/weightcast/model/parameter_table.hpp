@@ -15,6 +15,7 @@
 
 #include <weightcast/base/error.hpp>
 #include <weightcast/kernels/strided_region.hpp>
+#include <weightcast/model/bundle_layout.hpp>
 #include <weightcast/model/detail/shared_bytes.hpp>
 #include <weightcast/model/layer_step.hpp>
 #include <weightcast/model/layout.hpp>
@@ -82,6 +83,11 @@ class parameter_table {
         if (names.size() < 2) throw bad_argument{"a bundle has two members or more"};
         for (auto const& name : names) require_known(name, "bundle");
         rules_.bundles.push_back(std::move(names));
+    }
+    /// The same for the checkpoint tensors of a bundle's layout, a group for each of its logical tensors.
+    /// @throws bad_argument  for a member that is not in the table: add each with its layout first
+    void bundle(bundle_layout const& of) {
+        for (auto const& names : of.groups()) bundle(names);
     }
     /// What is done with a layer when all of it has arrived. Its inputs are no own tensors: they are held until the
     /// step has read them, so only whole layers can be updated.

@@ -19,6 +19,7 @@
 #include <weightcast/base/error.hpp>
 #include <weightcast/model/commit_policy.hpp>
 #include <weightcast/model/concepts.hpp>
+#include <weightcast/model/detail/adapter_rules.hpp>
 #include <weightcast/model/parameter_table.hpp>
 #include <weightcast/model/serving_hooks.hpp>
 #include <weightcast/model/snapshot_gate.hpp>
@@ -101,7 +102,9 @@ class parameter_tables {
         return state(id).remembered;
     }
     void remember(target_id const& id, std::vector<parameter> parameters) {
-        state(id).remembered = std::move(parameters);
+        auto& s = state(id);
+        s.merged = detail::roles_of_update{parameters.data(), parameters.size()}.merged != nullptr;
+        s.remembered = std::move(parameters);
     }
     /// Forgets that metadata on every target, as a new group does.
     void forget() noexcept {
@@ -136,6 +139,9 @@ class parameter_tables {
         if (s == nullptr) return "target '" + to_string(id) + "' is not here";
         if (s->gate.asleep())
             return "target '" + to_string(id) + "' is asleep: its weights are not resident";
+        detail::roles_of_update const roles{parameters, count};
+        if (auto found = detail::role_objection(id, roles)) return found;
+        if (auto found = counted_twice(id, roles)) return found;
         auto const check = s->table.check(parameters, count);
         if (s->gate.mixed() && !check.not_covered().empty()) {
             return "target '" + to_string(id) + "' is mixed: only a full update repairs it";
@@ -237,9 +243,27 @@ class parameter_tables {
         std::vector<parameter> remembered{};
         std::vector<std::string> written{};
         std::optional<std::string> hook_failure{};
+        bool merged = false;  // the last update brought weights that contain an adapter
         bool wrote = false;
         bool paused = false;
     };
+    // An adapter that is here, and weights that contain one.
+    std::optional<std::string> counted_twice(target_id const& id,
+                                             detail::roles_of_update const& roles) const {
+        for (auto const& [other, s] : states_) {
+            if (roles.merged != nullptr && other.is_adapter() && s.gate.version().is_set()) {
+                return "the update brings '" + roles.merged->name +
+                       "' with an adapter merged into it, while target '" + to_string(other) +
+                       "' is loaded: it would count twice; remove that target, or send the base";
+            }
+            if (id.is_adapter() && !other.is_adapter() && s.merged) {
+                return "target '" + to_string(other) +
+                       "' holds weights with an adapter merged into them: '" + to_string(id) +
+                       "' would count twice; send the base first";
+            }
+        }
+        return std::nullopt;
+    }
     // Caches first, then readers.
     void end_update(target_state& s, target_id const& id, bool changed) noexcept {
         s.hook_failure.reset();

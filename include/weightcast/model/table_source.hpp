@@ -32,9 +32,9 @@ class table_source {
     /// @throws bad_argument  for an empty name
     template <DeviceTensor T>
         requires std::same_as<space_of<T>, Space>
-    void add(std::string_view name, T const& tensor) {
+    void add(std::string_view name, T const& tensor, weight_role role = weight_role::base) {
         if (name.empty()) throw bad_argument{"a parameter needs a name"};
-        parameters_.push_back(parameter_of(name, tensor));
+        parameters_.push_back(parameter_of(name, tensor, role));
         tensors_.push_back(view_of(tensor));
     }
 

@@ -32,6 +32,7 @@ class target_id {
         if (text.starts_with("adapter:") && text.size() > 8) return adapter(text.substr(8));
         throw bad_input{"target '" + std::string{text} + "' is none of main, draft, adapter:ID"};
     }
+    bool is_adapter() const noexcept { return text_.starts_with("adapter:"); }
     friend std::string const& to_string(target_id const& id) noexcept { return id.text_; }
     friend bool operator==(target_id const&, target_id const&) = default;
     friend auto operator<=>(target_id const&, target_id const&) = default;

@@ -83,6 +83,7 @@ inline void put_parameter(wire_writer& out, announcement const& a, std::size_t i
     auto const& p = a.parameters[i];
     out.put_text(p.name);
     out.put(static_cast<std::uint8_t>(p.type));
+    out.put(static_cast<std::uint8_t>(p.role));
     out.put(static_cast<std::int32_t>(a.roots[i]));
     out.put(a.packed[i]);
     out.put(static_cast<std::uint8_t>(p.shape.size()));
@@ -94,6 +95,10 @@ inline void take_parameter(wire_reader& in, announcement& a) {
     auto const type = in.take<std::uint8_t>("dtype");
     if (type >= dtype_count) wire_reader::refuse("dtype", "is no known dtype");
     p.type = static_cast<dtype>(type);
+    auto const role = in.take<std::uint8_t>("role");
+    if (role > static_cast<std::uint8_t>(weight_role::adapter))
+        wire_reader::refuse("role", "is no known role");
+    p.role = static_cast<weight_role>(role);
     a.roots.push_back(in.take<std::int32_t>("root"));
     a.packed.push_back(in.take<std::uint8_t>("packed"));
     auto const rank = in.take<std::uint8_t>("dimensions");
@@ -154,7 +159,7 @@ inline announcement decode_announcement(std::span<std::byte const> bytes) {
     a.shared = in.take<std::uint8_t>("shared") != 0;
     a.plan_digest = in.take<std::uint64_t>("plan_digest");
     a.reason = in.take_text("reason");
-    constexpr std::size_t smallest_parameter = 11;
+    constexpr std::size_t smallest_parameter = 12;
     auto const count = in.take_count(smallest_parameter, "parameters");
     a.parameters.reserve(count);
     for (std::size_t i = 0; i < count; ++i) detail::take_parameter(in, a);
