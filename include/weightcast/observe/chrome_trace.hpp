@@ -29,12 +29,9 @@ inline std::size_t utf8_length(std::string_view text) {
     auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     auto const lead = byte(0);
     if (lead < 0x80) return 1;
-    std::size_t const length = lead < 0xC2   ? 0
-                               : lead < 0xE0 ? 2
-                               : lead < 0xF0 ? 3
-                               : lead < 0xF5 ? 4
-                                             : 0;
-    if (length == 0 || text.size() < length) return 0;
+    if (lead < 0xC2 || lead > 0xF4) return 0;
+    std::size_t const length = 2 + (lead >= 0xE0 ? 1 : 0) + (lead >= 0xF0 ? 1 : 0);
+    if (text.size() < length) return 0;
     for (std::size_t i = 1; i < length; ++i) {
         if ((byte(i) & 0xC0U) != 0x80) return 0;
     }
