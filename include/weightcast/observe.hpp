@@ -5,6 +5,8 @@
 #endif
 // Door: listeners to a transfer's progress.
 
+#include <weightcast/observe/chrome_trace.hpp>
+#include <weightcast/observe/metrics_text.hpp>
 #include <weightcast/observe/phase_metrics.hpp>
 #include <weightcast/observe/progress_tee.hpp>
 #include <weightcast/observe/terminal_progress.hpp>
