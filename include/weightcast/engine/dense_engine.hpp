@@ -191,6 +191,8 @@ class dense_engine {
     }
 
     Target& target() noexcept { return *target_; }
+    /// How long updates may take from the next call on.
+    transfer_limits& limits() noexcept { return limits_; }
     /// The group. @throws lifecycle_error  before init
     engine_group<C>& member() { return member_.get(); }
 

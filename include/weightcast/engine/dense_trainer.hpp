@@ -146,6 +146,8 @@ class dense_trainer {
     std::uint64_t wire_bytes() const noexcept { return wire_bytes_; }
     announcement const& announced() const noexcept { return announced_; }
     transfer_settings& settings() noexcept { return settings_; }
+    /// How long updates may take from the next call on.
+    transfer_limits& limits() noexcept { return limits_; }
 
   private:
     template <class Source>

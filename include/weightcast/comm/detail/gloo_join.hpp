@@ -72,6 +72,7 @@ class gloo_join {
     }
 
     joined_group meet(endpoint const& where) {
+        std::string lost;  // why the attempt before ended
         for (;;) {
             join_request wish{.group = options_.name,
                               .rank = options_.rank,
@@ -84,13 +85,22 @@ class gloo_join {
                 auto const joined = channel.join(wish, until_);
                 state_.joined(joined.host_rank);
                 return joined;
-            } catch (peer_error const&) {
+            } catch (peer_error const& ended) {
                 // the server of a generation that is ending: the next one comes up in its place
                 if (listens(options_) || until_.remaining() < retry_pause) throw;
+                lost = ended.what();
+            } catch (timeout const& late) {
+                if (lost.empty()) throw;
+                throw timeout{std::string{late.what()} + "; before that, " + lost + host_text()};
             }
             state_.close_side_channel();
             std::this_thread::sleep_for(retry_pause);
         }
+    }
+    /// Whose server it is, as far as this rank knows.
+    std::string host_text() const {
+        bool const of_rank_0 = options_.server == nullptr && options_.hosts_server;
+        return of_rank_0 ? ": rank 0, which runs it, gave up or ended" : "";
     }
     void choose_address(endpoint const& where, rendezvous_client const& channel) {
         interface_wish wish{options_.interface, where.host(), channel.local_address(), {}};
