@@ -10,3 +10,4 @@
 #include <weightcast/observe/phase_metrics.hpp>
 #include <weightcast/observe/progress_tee.hpp>
 #include <weightcast/observe/terminal_progress.hpp>
+#include <weightcast/observe/traced_progress.hpp>

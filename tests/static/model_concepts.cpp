@@ -222,4 +222,71 @@ struct covers_by_count : target_archetype {
 static_assert(has_remembered_metadata<remembers> && !has_remembered_metadata<forget_may_throw>);
 static_assert(has_coverage<covers> && !has_coverage<covers_by_count>);
 
+// --- what a target may have beyond that ---
+struct names_strangers : target_archetype {
+    std::vector<std::string> unknown(id_type const&, parameter_type const*, std::size_t) const;
+};
+struct counts_strangers : target_archetype {
+    std::size_t unknown(id_type const&, parameter_type const*, std::size_t) const;
+};
+static_assert(has_unknown_names<names_strangers> && !has_unknown_names<counts_strangers>);
+struct pairs : target_archetype {
+    std::vector<std::pair<std::size_t, std::size_t>> alias_pairs(id_type const&,
+                                                                 parameter_type const*,
+                                                                 std::size_t) const;
+};
+static_assert(has_aliases<pairs> && !has_aliases<target_archetype>);
+struct prepares : target_archetype {
+    void prepare_writing(id_type const&, parameter_type const*, std::size_t);
+};
+static_assert(has_write_preparation<prepares> && !has_write_preparation<target_archetype>);
+struct notes : target_archetype {
+    void note_written(id_type const&, std::vector<std::string>) noexcept;
+};
+struct note_may_throw : target_archetype {
+    void note_written(id_type const&, std::vector<std::string>);
+};
+static_assert(has_written_names<notes> && !has_written_names<note_may_throw>);
+struct stops : target_archetype {
+    bool stop_requested(id_type const&) const noexcept;
+};
+struct stop_may_throw : target_archetype {
+    bool stop_requested(id_type const&) const;
+};
+static_assert(has_stop_request<stops> && !has_stop_request<stop_may_throw>);
+struct tells_failure : target_archetype {
+    std::optional<std::string> publish_failure(id_type const&) const;
+};
+static_assert(has_publish_failure<tells_failure> && !has_publish_failure<target_archetype>);
+static_assert(has_layer_runs<parameter_tables<>> && !has_layer_runs<target_archetype>);
+static_assert(has_unknown_names<parameter_tables<>> && has_aliases<parameter_tables<>> &&
+              has_write_preparation<parameter_tables<>> && has_written_names<parameter_tables<>> &&
+              has_stop_request<parameter_tables<>> && has_publish_failure<parameter_tables<>>);
+
+// --- CommitPolicy ---
+static_assert(explain_commit_policy<in_place, host_runtime>());
+static_assert(explain_commit_policy<shadow, host_runtime>());
+static_assert(explain_commit_policy<in_place, test::cuda_archetype>());
+struct three_sets {
+    [[maybe_unused]] static constexpr std::string_view name = "three";
+    template <DeviceRuntime R>
+    struct memory : in_place::memory<R> {
+        static constexpr std::size_t sets = 3;
+    };
+};
+struct without_name {
+    template <DeviceRuntime R>
+    using memory = in_place::memory<R>;
+};
+struct copies_nothing {
+    [[maybe_unused]] static constexpr std::string_view name = "none";
+    template <DeviceRuntime R>
+    struct memory : in_place::memory<R> {
+        void carry() = delete;
+    };
+};
+static_assert(!CommitPolicy<three_sets, host_runtime> && !CommitPolicy<without_name, host_runtime>);
+static_assert(!CommitPolicy<copies_nothing, host_runtime> && !CommitPolicy<int, host_runtime>);
+static_assert(WeightTarget<parameter_tables<host_runtime, shadow>>);
+
 }  // namespace

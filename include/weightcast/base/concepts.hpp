@@ -28,4 +28,12 @@ consteval bool explain_trace_sink() {
     return TraceSink<S>;
 }
 
+/// Says in full sentences why S is no TrackedTraceSink; true when it is one.
+template <class S>
+consteval bool explain_tracked_trace_sink() {
+    static_assert(TrackedTraceSink<S>,
+                  "TrackedTraceSink: the sink needs track(name), returning a TraceSink");
+    return TrackedTraceSink<S>;
+}
+
 }  // namespace weightcast

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include <weightcast/base/phase.hpp>
 
@@ -26,6 +27,13 @@ concept ProgressSink =
 template <class S>
 concept TraceSink = requires(S& sink, std::string_view name,
                              std::chrono::steady_clock::time_point t) { sink.span(name, t, t); };
+
+/// Keeps spans by track: `track(name)` is a TraceSink. A ProgressSink of a transfer may be one as well: then it hears
+/// when each stream came to its work and when it was done with it. Near-miss: a sink whose spans all go to one row.
+template <class S>
+concept TrackedTraceSink = requires(S& sink, std::string_view name) {
+    requires TraceSink<std::remove_cvref_t<decltype(sink.track(name))>>;
+};
 
 /// Hears nothing.
 struct no_progress {

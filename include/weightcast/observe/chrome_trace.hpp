@@ -30,7 +30,7 @@ inline std::size_t utf8_length(std::string_view text) {
     auto const lead = byte(0);
     if (lead < 0x80) return 1;
     if (lead < 0xC2 || lead > 0xF4) return 0;
-    std::size_t const length = 2 + (lead >= 0xE0 ? 1 : 0) + (lead >= 0xF0 ? 1 : 0);
+    std::size_t const length = 2U + (lead >= 0xE0 ? 1U : 0U) + (lead >= 0xF0 ? 1U : 0U);
     if (text.size() < length) return 0;
     for (std::size_t i = 1; i < length; ++i) {
         if ((byte(i) & 0xC0U) != 0x80) return 0;

@@ -71,6 +71,14 @@ concept has_pointer_lookup = requires(void const* p) {
     { R::locate(p) } -> std::same_as<device>;
 };
 
+/// A runtime whose streams can tell the time; used where a runtime has it.
+/// Semantics: `timestamp(stream, to)` writes to `*to` when the stream comes there; `to` must live until then.
+template <class R>
+concept has_timestamps =
+    requires(typename R::stream_ref stream, std::chrono::steady_clock::time_point* to) {
+        R::timestamp(stream, to);
+    };
+
 /// Devices, streams, events and memory of one kind of accelerator; all members are static.
 /// Semantics: the current device belongs to the calling thread. What is put on a stream runs later, in
 /// order, never on the caller. `record` captures what the stream holds at the call; `stream_wait` makes what

@@ -105,6 +105,10 @@ struct host_runtime {
             "it must be callable without arguments and noexcept");
         use(stream).stream->push(stream.use_.generation, operation);
     }
+    /// Writes the time when the stream comes there; the place must live until then.
+    static void timestamp(stream_ref stream, std::chrono::steady_clock::time_point* to) {
+        enqueue(stream, [to]() noexcept { *to = std::chrono::steady_clock::now(); });
+    }
     /// This stream belongs to a communicator: `wait_device` leaves it out.
     static void mark_communicator_stream(stream_ref stream) {
         alive(stream).stream->of_communicator.store(true, std::memory_order_relaxed);

@@ -24,6 +24,7 @@
 #include <weightcast/engine/detail/chunk_ring.hpp>
 #include <weightcast/engine/detail/destinations.hpp>
 #include <weightcast/engine/detail/layer_runner.hpp>
+#include <weightcast/engine/detail/stream_trace.hpp>
 #include <weightcast/engine/detail/transfer_steps.hpp>
 #include <weightcast/kernels/launch.hpp>
 #include <weightcast/kernels/model_digest.hpp>
@@ -92,12 +93,14 @@ class dense_receiver {
   public:
     /// All but the communicator stay as they are while the receiver lives.
     dense_receiver(C& communicator, announcement const& agreed, reception<runtime>& received,
-                   op_limits const& limits, Progress& progress)
+                   op_limits const& limits, Progress& progress,
+                   stream_trace<runtime, Progress>& trace)
         : communicator_{communicator},
           agreed_{agreed},
           received_{received},
           limits_{limits},
           progress_{progress},
+          trace_{trace},
           tensors_{planned_tensors(agreed)},
           plan_{tensors_, agreed.options},
           steps_{transfer_steps(plan_, agreed)},
@@ -117,7 +120,7 @@ class dense_receiver {
     std::optional<std::string> run() {
         on_this_rank([&] {
             progress_.begin(phase::payload, plan_.wire_bytes());
-            layers_.begin();
+            layers_.begin([](std::string const&, auto const& run) { run(); });
         });
         for (auto const& step : steps_) {
             while (step.chunk != nullptr && ring_.full()) complete_oldest();
@@ -140,11 +143,13 @@ class dense_receiver {
     void start(transfer_step const& step) {
         require_memory(step);
         operation const op{{phase::payload, name_of(step)}, limits_};
-        if (step.chunk != nullptr) {
-            receive_chunk(*step.chunk, op);
-        } else {
-            receive_window(step.window, op);
-        }
+        trace_.record("broadcast", name_of(step), communicator_.core().collective_stream(), [&] {
+            if (step.chunk != nullptr) {
+                receive_chunk(*step.chunk, op);
+            } else {
+                receive_window(step.window, op);
+            }
+        });
         under_way_.push_back({&step, mark(communicator_.core().collective_stream())});
     }
     // Memory that goes away must not be written: this rank leaves, its peers hear of an aborted group.
@@ -204,19 +209,27 @@ class dense_receiver {
         communicator_.core().give_event(std::move(oldest.done));
         under_way_.pop_front();
     }
+    void arrived(std::size_t tensor, std::uint64_t bytes) {
+        layers_.arrived(tensor, bytes, [&](std::string const& layer, auto const& run) {
+            trace_.record("layer step", layer, communicator_.core().unpack_stream(), run);
+        });
+    }
     void complete_window(direct_window const& window) {
         for (std::size_t i = window.first; i < window.last; ++i) {
             auto const tensor = plan_.direct()[i].tensor;
-            layers_.arrived(tensor, agreed_.parameters[tensor].bytes());
+            arrived(tensor, agreed_.parameters[tensor].bytes());
         }
         done_bytes_ += window.bytes;
     }
     void unpack_oldest(packed_chunk const& chunk) {
         auto const* base = static_cast<std::byte const*>(ring_.oldest_data());
-        for (auto const& m : chunk.members) {
-            if (!ring_.oldest_is_in_place()) unpack_member(base + m.offset, m);
-            layers_.arrived(m.tensor, m.bytes);
+        auto const stream = communicator_.core().unpack_stream();
+        if (!ring_.oldest_is_in_place()) {
+            trace_.record("unpack", chunk_name(chunk, agreed_), stream, [&] {
+                for (auto const& m : chunk.members) unpack_member(base + m.offset, m);
+            });
         }
+        for (auto const& m : chunk.members) arrived(m.tensor, m.bytes);
         done_bytes_ += chunk.bytes;
     }
     void unpack_member(std::byte const* from, chunk_member const& m) {
@@ -291,6 +304,7 @@ class dense_receiver {
     reception<runtime>& received_;
     op_limits limits_;
     Progress& progress_;
+    stream_trace<runtime, Progress>& trace_;
     std::vector<planned_tensor> tensors_;
     packing_plan plan_;
     std::vector<transfer_step> steps_;
@@ -310,12 +324,16 @@ template <class C, class Progress>
 std::optional<std::string> receive_dense(C& communicator, announcement const& agreed,
                                          reception<typename C::runtime>& received,
                                          op_limits const& limits, Progress& progress) {
+    stream_trace<typename C::runtime, Progress> trace;
     try {
-        dense_receiver<C, Progress> receiver{communicator, agreed, received, limits, progress};
-        return receiver.run();
+        dense_receiver<C, Progress> receiver{communicator, agreed,   received,
+                                             limits,       progress, trace};
+        auto failure = receiver.run();
+        trace.take(progress);
+        return failure;
     } catch (...) {
         communicator.abort();
-        static_cast<void>(settle(communicator));
+        if (settle(communicator)) trace.take(progress);
         throw;
     }
 }

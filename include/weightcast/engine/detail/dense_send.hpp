@@ -23,6 +23,7 @@
 #include <weightcast/base/error.hpp>
 #include <weightcast/engine/detail/fetched_tensors.hpp>
 #include <weightcast/engine/detail/sending_lane.hpp>
+#include <weightcast/engine/detail/stream_trace.hpp>
 #include <weightcast/engine/detail/transfer_steps.hpp>
 #include <weightcast/model/concepts.hpp>
 #include <weightcast/plan/announcement.hpp>
@@ -105,7 +106,14 @@ class dense_sender {
         each_seat([&](auto& seat) { seat.receive_foreign(limits_); });
         auto digests = own_.verify ? fetched.digests() : std::vector<std::uint64_t>{};
         each_seat([&](auto& seat) { seat.wait_all(limits_.at); });
+        take_trace();
         return digests;
+    }
+    // Streams of a group that failed may still be at it.
+    void take_trace() {
+        bool all_done = true;
+        each_seat([&](auto& seat) { all_done = all_done && !seat.group().failure(); });
+        if (all_done) trace_.take(progress_);
     }
     // A trainer rank outside every group takes part in what the source does to make its tensors.
     std::vector<std::uint64_t> walk() {
@@ -140,7 +148,7 @@ class dense_sender {
             if (!lane->is_alive()) continue;  // the source is still asked for every tensor
             auto const packing = lane->copy_stream();
             order(source_stream, packing);
-            lane->send_chunk(members, chunk, op);
+            lane->send_chunk(members, chunk, op, trace_);
             order(packing, source_stream);
         }
         fetched.release_complete(chunk, source_stream);
@@ -169,7 +177,7 @@ class dense_sender {
             operation_label const label{phase::payload, own_.parameters[index].name};
             each_seat([&](auto& seat) { seat.add_direct(view, fetched.source_stream(), label); });
         }
-        each_seat([&](auto& seat) { seat.submit_window(); });
+        each_seat([&](auto& seat) { seat.submit_window(own_.parameters[first].name, trace_); });
         release_window(window, fetched);
         sent_bytes_ += window.bytes;
         progress_.advance(sent_bytes_, own_.parameters[first].name);
@@ -213,6 +221,7 @@ class dense_sender {
     announcement own_;
     op_limits limits_;
     Progress& progress_;
+    stream_trace<runtime, Progress> trace_;
     std::vector<planned_tensor> tensors_;
     packing_plan plan_;
     std::vector<transfer_step> steps_;

@@ -44,13 +44,15 @@ class layer_runner {
         }
     }
 
-    /// Tensors without bytes never arrive: they are complete at the beginning.
-    void begin() {
+    /// Tensors without bytes never arrive: they are complete at the beginning. `around(layer, run)` calls run() for each
+    /// step that is to be run.
+    template <class Around>
+    void begin(Around const& around) {
         std::vector<std::size_t> empty;
         for (auto const& [tensor, left] : left_) {
             if (left == 0) empty.push_back(tensor);
         }
-        for (auto const t : empty) complete(t);
+        for (auto const t : empty) complete(t, around);
     }
     /// Memory for an input, dense.
     /// @throws bad_input, out_of_memory  when what is held would exceed the limit; for memory that is not there
@@ -73,19 +75,21 @@ class layer_runner {
         return found->second.view(p.type, p.shape);
     }
     /// Bytes of a tensor were put on the stream, or lie where they belong. Runs the steps that wait for nothing more.
-    void arrived(std::size_t tensor, std::uint64_t bytes) {
+    template <class Around>
+    void arrived(std::size_t tensor, std::uint64_t bytes, Around const& around) {
         auto const found = left_.find(tensor);
         if (found == left_.end()) return;
         found->second -= bytes;
-        if (found->second == 0) complete(tensor);
+        if (found->second == 0) complete(tensor, around);
     }
     /// The most bytes that were held at a time.
     std::uint64_t peak() const noexcept { return peak_; }
 
   private:
-    void complete(std::size_t tensor) {
+    template <class Around>
+    void complete(std::size_t tensor, Around const& around) {
         for (auto const r : waiting_[tensor]) {
-            if (--open_[r] == 0) run(runs_[r]);
+            if (--open_[r] == 0) around(runs_[r].step->name, [&] { run(runs_[r]); });
         }
     }
     void run(layer_run<R> const& layer) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,10 +56,12 @@ class sending_seat {
         });
     }
     /// Sends this rank's next chunk.
-    void send(resident<C> const& chunk, operation const& op) {
+    template <class Trace>
+    void send(resident<C> const& chunk, operation const& op, Trace& trace) {
         receive_foreign(op.limits);
         group_.attempt([&] {
-            group_.communicator().broadcast_from(chunk, op);
+            trace.record("broadcast", op.label.tensor(), collective_stream(),
+                         [&] { group_.communicator().broadcast_from(chunk, op); });
             ++next_;
         });
     }
@@ -72,9 +75,14 @@ class sending_seat {
         if (!window_ || group_.failure()) return;
         group_.attempt([&] { window_->add(scope_.align(view, produced_on{made_on}, label)); });
     }
-    void submit_window() {
+    template <class Trace>
+    void submit_window(std::string_view name, Trace& trace) {
         if (!window_) return;
-        if (!group_.failure()) group_.attempt([&] { window_->submit(); });
+        if (!group_.failure()) {
+            group_.attempt([&] {
+                trace.record("broadcast", name, collective_stream(), [&] { window_->submit(); });
+            });
+        }
         window_.reset();
     }
     /// Blocks until this group's bytes have left the sources.
@@ -127,17 +135,19 @@ class sending_lane {
         return std::ranges::any_of(seats_, [](auto const& s) { return !s->group().failure(); });
     }
     /// Packs once, sends to every group of the lane.
+    template <class Trace>
     void send_chunk(std::span<packed_member<space> const> members, packed_chunk const& chunk,
-                    operation const& op) {
+                    operation const& op, Trace& trace) {
         auto& first = lead();
         first.receive_foreign(op.limits);
-        auto const packed =
-            first.scope().pack(members, static_cast<std::size_t>(chunk.bytes), op.label);
-        first.send(packed, op);
+        auto const packed = trace.record("pack", op.label.tensor(), copy_stream(), [&] {
+            return first.scope().pack(members, static_cast<std::size_t>(chunk.bytes), op.label);
+        });
+        first.send(packed, op, trace);
         for (auto& seat : seats_) {
             if (seat.get() == &first || seat->group().failure()) continue;
             seat->receive_foreign(op.limits);
-            seat->send(seat->scope().share(packed), op);
+            seat->send(seat->scope().share(packed), op, trace);
         }
     }
 
