@@ -30,7 +30,7 @@ enum class own_kind : std::uint8_t {
     output      ///< written by a layer's step
 };
 
-/// Metadata of a table: names, not memory. Look-ups cost a hash or three, however many experts there are.
+/// Metadata of a table: names, not memory. A look-up costs a hash, however many experts there are.
 class parameter_index {
   public:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -67,10 +67,15 @@ class parameter_index {
         return append_own({std::string{name}, type, shape, kind, none});
     }
     std::size_t add_own(std::string_view name, layout const& made_of, extents const& strides) {
-        if (name.empty() || own_ids_.contains(name)) refuse(name);
+        if (name.empty() || find_own(name) != none) refuse(name);
         check_names(name, made_of);
         auto const index = layouts_.add(made_of, strides);
         own_of_layout_.push_back(own_.size());
+        for (auto const& source : made_of.sources()) {
+            auto const* found = layouts_.find(source.name);
+            ids_[source.name].source =
+                static_cast<std::size_t>(found - layouts_.resolutions().data());
+        }
         return append_own(
             {std::string{name}, made_of.type(), made_of.shape(), own_kind::parameter, index});
     }
@@ -79,7 +84,7 @@ class parameter_index {
     void add_alias(std::string_view name, std::string_view of) {
         require_new(name);
         if (layouts_.find(name) != nullptr) refuse_two_meanings(name);
-        if (!own_ids_.contains(of) && layouts_.find(of) == nullptr) {
+        if (find_own(of) == none && layouts_.find(of) == nullptr) {
             throw bad_argument{"alias '" + std::string{name} + "' is of '" + std::string{of} +
                                "', which is not in the table"};
         }
@@ -90,7 +95,7 @@ class parameter_index {
         for (auto const& p : inputs) {
             require_new(p.name);
             if (layouts_.find(p.name) != nullptr) refuse_two_meanings(p.name);
-            input_ids_.emplace(p.name, inputs_.size());
+            ids_[p.name].input = inputs_.size();
             inputs_.push_back({p, layer});
         }
     }
@@ -106,13 +111,9 @@ class parameter_index {
     /// The own tensor that a layout is of.
     std::size_t own_of_layout(std::size_t layout) const { return own_of_layout_[layout]; }
     /// The own tensor of that name, as it stands; or none.
-    std::size_t find_own(std::string_view name) const { return at(own_ids_, name); }
-    std::size_t find_source(std::string_view name) const {
-        auto const* found = layouts_.find(name);
-        return found == nullptr ? none
-                                : static_cast<std::size_t>(found - layouts_.resolutions().data());
-    }
-    std::size_t find_input(std::string_view name) const { return at(input_ids_, name); }
+    std::size_t find_own(std::string_view name) const { return at(name).own; }
+    std::size_t find_source(std::string_view name) const { return at(name).source; }
+    std::size_t find_input(std::string_view name) const { return at(name).input; }
 
     /// What is meant by an announced name: as renamed, or, where that is unknown, as it stands.
     meaning look_up(std::string_view announced) const {
@@ -160,7 +161,11 @@ class parameter_index {
     }
 
   private:
-    using id_map = std::unordered_map<std::string, std::size_t, detail::name_hash, std::equal_to<>>;
+    struct ids {
+        std::size_t own = none;
+        std::size_t source = none;
+        std::size_t input = none;
+    };
 
     [[noreturn]] static void refuse(std::string_view name) {
         if (name.empty()) throw bad_argument{"a parameter needs a name"};
@@ -175,17 +180,17 @@ class parameter_index {
         return expected.type == p.type && expected.shape == p.shape;
     }
     static std::string described(parameter const& p) { return describe_type(p.type, p.shape); }
-    static std::size_t at(id_map const& ids, std::string_view name) {
-        auto const found = ids.find(name);
-        return found == ids.end() ? none : found->second;
+    ids at(std::string_view name) const {
+        auto const found = ids_.find(name);
+        return found == ids_.end() ? ids{} : found->second;
     }
     void require_new(std::string_view name) const {
-        if (name.empty() || own_ids_.contains(name) || input_ids_.contains(name) ||
-            aliases_.contains(name))
+        auto const known = at(name);
+        if (name.empty() || known.own != none || known.input != none || aliases_.contains(name))
             refuse(name);
     }
     std::size_t append_own(own_entry entry) {
-        own_ids_.emplace(entry.name, own_.size());
+        ids_[entry.name].own = own_.size();
         own_.push_back(std::move(entry));
         return own_.size() - 1;
     }
@@ -198,9 +203,9 @@ class parameter_index {
     // An update of a checkpoint tensor reaches all that is made of it, so no own tensor of that name may be left out.
     void check_names(std::string_view name, layout const& made_of) const {
         if (layouts_.find(name) != nullptr && !is_source(made_of, name)) refuse_two_meanings(name);
-        if (input_ids_.contains(name) || aliases_.contains(name)) refuse(name);
+        if (find_input(name) != none || aliases_.contains(name)) refuse(name);
         for (auto const& source : made_of.sources()) {
-            if (input_ids_.contains(source.name) || aliases_.contains(source.name))
+            if (find_input(source.name) != none || aliases_.contains(source.name))
                 refuse(source.name);
             auto const held = find_own(source.name);
             if (held == none) continue;
@@ -210,8 +215,8 @@ class parameter_index {
         }
     }
     meaning find(std::string_view name) const {
-        meaning m{find_own(name), find_source(name), none, fit::unknown, false};
-        if (!inputs_.empty()) m.input = find_input(name);
+        auto const known = at(name);
+        meaning m{known.own, known.source, known.input, fit::unknown, false};
         if (is_known(m) || aliases_.empty()) return m;
         auto const alias = aliases_.find(name);
         if (alias == aliases_.end()) return m;
@@ -221,11 +226,10 @@ class parameter_index {
     }
 
     std::vector<own_entry> own_;
-    id_map own_ids_;
     layout_table layouts_;
     std::vector<std::size_t> own_of_layout_;
     std::vector<layer_input> inputs_;
-    id_map input_ids_;
+    std::unordered_map<std::string, ids, detail::name_hash, std::equal_to<>> ids_;
     std::unordered_map<std::string, std::string, detail::name_hash, std::equal_to<>> aliases_;
     name_map map_;
     bool renames_ = false;

@@ -31,8 +31,8 @@
 namespace weightcast {
 
 /// The destinations of one model. Views, not memory. An own tensor is either held as it is announced, or made of
-/// checkpoint tensors as a layout says, or written by a layer's step; the names of both work. Look-ups cost a hash or
-/// three, however many experts there are. Made before updates, of one thread.
+/// checkpoint tensors as a layout says, or written by a layer's step; the names of both work. A look-up costs a hash,
+/// however many experts there are. Made before updates, of one thread.
 template <DeviceRuntime R = host_runtime>
 class parameter_table {
   public:
