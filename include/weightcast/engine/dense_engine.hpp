@@ -78,8 +78,10 @@ class dense_engine {
         member().require_alive();
         auto const expected =
             member().next_epoch();  // announcements that end in an error count too
-        auto all = member().exchange(std::nullopt, limits_.waiting(),
+        auto all = in_step([&] {
+            return member().exchange(std::nullopt, limits_.waiting(),
                                      [&] { return limits_.operations(); });
+        });
         if (!all.objection && all.merged.epoch != expected) {
             all.objection = "announcement " + std::to_string(all.merged.epoch) + " came where " +
                             std::to_string(expected) + " was expected";
@@ -103,7 +105,7 @@ class dense_engine {
     /// @throws refused_update  always, unless the group fails: nothing was written, and the group is usable
     void refuse(update_type const& update, std::string const& reason) {
         static_cast<void>(update);
-        agree(reason, limits_.operations(), phase::preflight);
+        in_step([&] { agree(reason, limits_.operations(), phase::preflight); });
     }
 
     /// Takes part in the preflight, then receives the payload.
@@ -277,6 +279,18 @@ class dense_engine {
         if (found != reception_.digests.end()) return found->second;
         return tensor_digest(
             view_of(target_->destination(open_target_, received_->parameters[tensor].name)));
+    }
+    // Outside an open update nobody rolls back: what fails here has left the steps of the others, who hear of it.
+    template <class F>
+    auto in_step(F const& call) {
+        try {
+            return call();
+        } catch (refused_update const&) {  // on all ranks alike
+            throw;
+        } catch (...) {
+            member_.interrupt();
+            throw;
+        }
     }
     static void check_receiver(group_init const& init) {
         if (std::ranges::find(init.trainers, init.rank) == init.trainers.end()) return;

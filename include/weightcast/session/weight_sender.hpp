@@ -62,11 +62,12 @@ class weight_sender {
         result.target = options.target;
         result.version = {next_version_++, options.label};
         add_groups(result);
+        add_totals(result, source);  // first: after the vote, nothing of the source may fail
         step(result, phase::preflight,
              [&] { engine_.announce(source, result.version, options.target); });
         step(result, phase::payload, [&] { engine_.send(source); });
         step(result, phase::vote, [&] { engine_.vote(); });
-        add_totals(result, source);
+        if constexpr (has_wire_bytes<E>) result.wire_bytes = engine_.wire_bytes();
         conclude(result, options);
         return result;
     }
@@ -127,7 +128,6 @@ class weight_sender {
             auto const bytes = checked_multiply(element_count(extents{p.shape}), item_size(p.type));
             result.bytes = checked_add(result.bytes, bytes);
         }
-        if constexpr (has_wire_bytes<E>) result.wire_bytes = engine_.wire_bytes();
     }
     static void conclude(update_result& result, update_options const& options) {
         bool const moved = result.bytes != 0;
