@@ -148,9 +148,13 @@ class faulty_tables : public parameter_tables<> {
         parameter_tables<>::begin_update(id);
     }
     std::optional<std::string> objection(target_id const& id, parameter const* parameters,
-                                         std::size_t count) const {
+                                         std::size_t count, update_coverage promised) const {
         fault_->pass("objection");
-        return parameter_tables<>::objection(id, parameters, count);
+        return parameter_tables<>::objection(id, parameters, count, promised);
+    }
+    void prepare_writing(target_id const& id, parameter const* parameters, std::size_t count) {
+        fault_->pass("prepare_writing");
+        parameter_tables<>::prepare_writing(id, parameters, count);
     }
     auto parts(target_id const& id, parameter const& announced) const {
         fault_->pass("parts of " + announced.name);

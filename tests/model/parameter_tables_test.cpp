@@ -113,6 +113,26 @@ BOOST_AUTO_TEST_CASE(a_rollback_after_it_marks_the_target_mixed_until_a_full_upd
     BOOST_TEST(h.objection({}, half) == "");
 }
 
+BOOST_AUTO_TEST_CASE(a_mixed_target_is_repaired_without_the_buffers_that_nobody_had_written) {
+    held h;
+    std::vector<float> bias(2);
+    h.tables.main().add_buffer("bias", bias);
+    auto const fail = [&](std::vector<std::string> written) {
+        h.tables.begin_update({});
+        h.tables.mark_writing({});
+        h.tables.note_written({}, std::move(written));
+        h.tables.roll_back({});
+    };
+    fail({"a"});
+    BOOST_TEST(h.objection({}, both) == "");
+    BOOST_TEST(h.objection({}, half) != "");
+    fail({"a", "bias"});
+    BOOST_TEST(h.objection({}, both) == "target 'main' is mixed: only a full update repairs it");
+    auto all = both;
+    all.push_back({"bias", dtype::float32, {2}});
+    BOOST_TEST(h.objection({}, all) == "");
+}
+
 BOOST_AUTO_TEST_CASE(a_mark_belongs_to_one_update) {
     held h;
     h.tables.begin_update({});

@@ -113,8 +113,14 @@ BOOST_AUTO_TEST_CASE(stale_caches_keep_readers_out_until_the_next_update) {
         BOOST_CHECK_EXCEPTION(gate.enter(at_once()), timeout,
                               says("caches could not be invalidated"));
         gate.open_update(at_once());
+        gate.end_update();  // one that was rolled back makes nothing fresh
+        BOOST_CHECK_THROW(gate.enter(at_once()), timeout);
+        BOOST_TEST(!gate.readable());
+        gate.open_update(at_once());
         gate.publish({2, {}});
         gate.end_update();
+        gate.end_update(true);  // none is open
+        BOOST_TEST(gate.readable());
         BOOST_TEST(gate.enter(at_once()).version.number == 2U);
     }
 }

@@ -83,9 +83,9 @@ inline std::string failure_line() {
 
 struct stopping_tables : parameter_tables<> {
     std::optional<std::string> objection(target_id const& id, parameter const* parameters,
-                                         std::size_t count) const {
+                                         std::size_t count, update_coverage promised) const {
         stop_point::pass("preflight");
-        return parameter_tables<>::objection(id, parameters, count);
+        return parameter_tables<>::objection(id, parameters, count, promised);
     }
     void publish(target_id const& id, weight_version const& version) noexcept {
         stop_point::pass("commit");

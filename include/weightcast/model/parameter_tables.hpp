@@ -5,6 +5,7 @@
 #endif
 // An engine's targets: main, draft and adapters, each with its own table, version and state.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -143,7 +144,7 @@ class parameter_tables {
         if (auto found = detail::role_objection(id, roles)) return found;
         if (auto found = counted_twice(id, roles)) return found;
         auto const check = s->table.check(parameters, count);
-        if (s->gate.mixed() && !check.not_covered().empty()) {
+        if (s->gate.mixed() && !repairs(*s, check)) {
             return "target '" + to_string(id) + "' is mixed: only a full update repairs it";
         }
         return check.objection(promised);
@@ -264,13 +265,22 @@ class parameter_tables {
         }
         return std::nullopt;
     }
+    // Every parameter comes, and every buffer that the failed update had begun to write.
+    static bool repairs(target_state const& s, update_check const& check) {
+        if (!check.not_covered(false).empty()) return false;
+        return std::ranges::all_of(s.written, [&](std::string const& name) {
+            auto const own = s.table.index().look_up(name).own;
+            return own == parameter_index::none || check.is_written(own) ||
+                   s.table.index().own()[own].kind != own_kind::buffer;
+        });
+    }
     // Caches first, then readers.
     void end_update(target_state& s, target_id const& id, bool changed) noexcept {
         s.hook_failure.reset();
         if (changed) run(s, "invalidate", hooks_.invalidate, id);
         bool const stale = s.hook_failure.has_value();
         s.gate.end_update(stale);
-        if (std::exchange(s.paused, false) && !stale && !s.gate.mixed())
+        if (std::exchange(s.paused, false) && s.gate.readable())
             run(s, "resume", hooks_.resume, id);
     }
     static void run(target_state& s, char const* name,

@@ -85,7 +85,7 @@ class snapshot_gate {
         if (sets_ == 2 && open_) serving_ = 1 - serving_;
         version_ = std::move(version);
         mixed_ = false;
-        closed_ = open_;
+        published_ = open_;
     }
     /// What is written is worth nothing: with one set, the target is mixed; with two, readers have the old version.
     /// Returns whether it is mixed.
@@ -94,12 +94,19 @@ class snapshot_gate {
         mixed_ = mixed_ || sets_ == 1;
         return mixed_;
     }
-    /// Lets readers in again, but with `keep_closed` (caches could not be invalidated): then the next update does.
-    void end_update(bool keep_closed = false) noexcept {
+    /// Ends the open update, and lets readers in again. `stale`: caches could not be invalidated, so readers stay out
+    /// until a later update is published; one that was not leaves that as it is. Does nothing when none is open.
+    void end_update(bool stale = false) noexcept {
         std::lock_guard const lock{mutex_};
+        if (!open_) return;
         open_ = false;
-        closed_ = keep_closed;
+        if (std::exchange(published_, false) || stale) stale_ = stale;
         changed_.notify_all();
+    }
+    /// A snapshot would be given now.
+    bool readable() const noexcept {
+        std::lock_guard const lock{mutex_};
+        return !asleep_ && is_readable();
     }
     /// Names the version anew; the weights stay.
     void relabel(std::string label) {
@@ -146,7 +153,7 @@ class snapshot_gate {
 
   private:
     std::string of() const { return "target '" + name_ + "'"; }
-    bool is_readable() const noexcept { return !mixed_ && !closed_ && (sets_ == 2 || !open_); }
+    bool is_readable() const noexcept { return !mixed_ && !stale_ && !published_ && (sets_ == 2 || !open_); }
     std::string why_unreadable() const {
         if (mixed_) return "it is mixed: only a full update repairs it";
         if (open_) return "an update is open";
@@ -161,7 +168,8 @@ class snapshot_gate {
     std::size_t serving_ = 0;
     weight_version version_{};
     bool open_ = false;
-    bool closed_ = false;
+    bool published_ = false;  // by the open update
+    bool stale_ = false;
     bool mixed_ = false;
     bool asleep_ = false;
     std::atomic<bool> stop_{false};
