@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <support/update_rank.hpp>
+#include <support/update_fleet.hpp>
 
 namespace weightcast::test {
 namespace {
@@ -18,78 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
-constexpr int size = 3;
-constexpr auto stall = 2000ms;
 constexpr auto connect_limit = 2000ms;
-constexpr auto margin = 500ms;
-
-/// A sender and two receivers, each a process.
-class update_fleet {
-  public:
-    explicit update_fleet(std::chrono::milliseconds connect = 30s) : connect_{connect} {
-        for (int rank = 0; rank < size; ++rank) ranks_.push_back(start(rank));
-    }
-    update_rank& of(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
-    void replace(int rank) { ranks_[static_cast<std::size_t>(rank)] = start(rank); }
-
-    /// Rank 0 listens where it did before; the first time, where it likes.
-    void listen() {
-        of(0).tell("join " + at_);
-        auto const said = of(0).line();
-        BOOST_REQUIRE_MESSAGE(said.starts_with("listening "), said);
-        at_ = said.substr(10);
-    }
-    void join(int rank) { of(rank).tell("join " + at_); }
-    void form() {
-        listen();
-        for (int rank = 1; rank < size; ++rank) join(rank);
-        for (int rank = 0; rank < size; ++rank) {
-            auto const said = of(rank).hear();
-            BOOST_REQUIRE_MESSAGE(said.text == "joined", "rank " << rank << ": " << said.text);
-        }
-    }
-    void begin_update(int seed) {
-        for (auto& one : ranks_) one->tell("update " + std::to_string(seed));
-    }
-    void good_update(int seed) {
-        begin_update(seed);
-        for (int rank = 0; rank < size; ++rank) {
-            auto const said = of(rank).hear();
-            BOOST_TEST(said.begins("ok "), "rank " << rank << ": " << said.text);
-            if (rank != 0) BOOST_TEST(of(rank).ask("state").starts_with("whole "));
-        }
-    }
-    std::vector<int> survivors_of(int victim) const {
-        std::vector<int> all;
-        for (int rank = 0; rank < size; ++rank) {
-            if (rank != victim) all.push_back(rank);
-        }
-        return all;
-    }
-
-  private:
-    std::unique_ptr<update_rank> start(int rank) const {
-        return std::make_unique<update_rank>(
-            update_place{.rank = rank, .size = size, .stall = stall, .connect = connect_});
-    }
-    std::chrono::milliseconds connect_;
-    std::vector<std::unique_ptr<update_rank>> ranks_;
-    std::string at_ = "127.0.0.1:0";
-};
-
-void check_failure(update_rank::answer const& said, std::string const& phase, int victim,
-                   clock_type::time_point since, std::chrono::milliseconds limit) {
-    BOOST_TEST(said.begins("failed "), said.text);
-    BOOST_TEST(said.has(" in " + phase + " "), said.text);
-    BOOST_TEST(said.has(" suspect " + std::to_string(victim) + " "), said.text);
-    BOOST_TEST(said.has("suspected rank " + std::to_string(victim)), said.text);
-    if (phase == "payload") {
-        BOOST_TEST(said.has(" tensor 't"), said.text);
-        BOOST_TEST(said.has(" bytes done)"), said.text);
-    }
-    auto const took = std::chrono::duration<double>(said.at - since).count();
-    BOOST_TEST((said.at - since < limit + margin), took << " s: " << said.text);
-}
+constexpr auto stall = update_fleet::stall;
+constexpr auto margin = update_fleet::margin;
 
 /// Kills `victim` when `stopper` has come to that point of an update.
 void kill_in(std::string const& phase, int victim, int stopper) {

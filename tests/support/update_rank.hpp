@@ -3,6 +3,11 @@
 // update, and killed there or told to go on.
 #pragma once
 
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -11,6 +16,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -214,7 +220,15 @@ int obey_updates(update_place const& place) {
     }
     return 0;
 }
+/// Puts this process, which has one thread yet, into a network namespace of `ip netns`.
+inline void enter_network(std::string const& name) {
+    int const fd = ::open(("/var/run/netns/" + name).c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || ::setns(fd, CLONE_NEWNET) != 0)
+        throw std::system_error{errno, std::generic_category(), "network namespace " + name};
+    ::close(fd);
+}
 inline int play_update_rank(child_arguments const& arguments) {
+    if (!arguments.at(4).empty()) enter_network(arguments.at(4));
     update_place const place{.rank = std::stoi(arguments.at(0)),
                              .size = std::stoi(arguments.at(1)),
                              .stall = std::chrono::milliseconds{std::stoi(arguments.at(2))},
@@ -235,10 +249,12 @@ class update_rank {
         bool begins(std::string const& part) const { return text.starts_with(part); }
     };
 
-    explicit update_rank(update_place const& place)
+    /// `network`: a network namespace to run in; empty: this process's.
+    explicit update_rank(update_place const& place, std::string const& network = "")
         : process_{"update_rank",
                    {std::to_string(place.rank), std::to_string(place.size),
-                    std::to_string(place.stall.count()), std::to_string(place.connect.count())}} {}
+                    std::to_string(place.stall.count()), std::to_string(place.connect.count()),
+                    network}} {}
 
     void tell(std::string const& command) { process_.write_line(command); }
     /// A line as it stands: "listening AT", "at POINT".
