@@ -23,17 +23,17 @@ std::vector<tensor_spec> checkpoint() {
     std::vector<tensor_spec> all;
     for (auto const* name : {"w1", "w3"}) {
         all.push_back({name, dtype::float8_e4m3fn, {rows, columns}});
-        all.push_back({std::string{name} + "_scale_inv", dtype::float32,
-                       {rows / block, scale_columns}});
+        all.push_back(
+            {std::string{name} + "_scale_inv", dtype::float32, {rows / block, scale_columns}});
     }
     return all;
 }
 bundle_layout w13(shard_position at) {
     std::vector<bundle_layout> parts;
     for (std::string const name : {"w1", "w3"}) {
-        auto const whole =
-            layouts::block_scaled({name, dtype::float8_e4m3fn, {rows, columns}},
-                                  {name + "_scale_inv", dtype::float32, {rows / block, scale_columns}});
+        auto const whole = layouts::block_scaled(
+            {name, dtype::float8_e4m3fn, {rows, columns}},
+            {name + "_scale_inv", dtype::float32, {rows / block, scale_columns}});
         parts.push_back(layouts::sharded(whole, 0, at));
     }
     return layouts::fused(0, parts);
@@ -74,8 +74,8 @@ BOOST_AUTO_TEST_SUITE(bundles)
 
 BOOST_AUTO_TEST_CASE(block_fp8_reaches_a_fused_w13_of_two_ranks_with_its_scales) {
     for (std::uint64_t const chunk : {1000U, 1U << 20U}) {
-        test_fleet const fleet{
-            .size = 3, .settings = {.packing = {.chunk_bytes = chunk}, .verify = true}};
+        test_fleet const fleet{.size = 3,
+                               .settings = {.packing = {.chunk_bytes = chunk}, .verify = true}};
         test_model const model{cpu_device, checkpoint(), 3};
         auto const sent = model.values();
         check_ranks(fleet.run(
@@ -95,9 +95,9 @@ BOOST_AUTO_TEST_CASE(block_fp8_reaches_a_fused_w13_of_two_ranks_with_its_scales)
 
 BOOST_AUTO_TEST_CASE(a_weight_without_its_scales_is_refused_unless_members_may_come_alone) {
     for (bool const allowed : {false, true}) {
-        test_fleet const fleet{
-            .size = 3,
-            .settings = {.coverage = allowed ? update_coverage::members : update_coverage::partial}};
+        test_fleet const fleet{.size = 3,
+                               .settings = {.coverage = allowed ? update_coverage::members
+                                                                : update_coverage::partial}};
         auto specs = checkpoint();
         specs.erase(specs.begin() + 3);  // w3_scale_inv
         test_model const model{cpu_device, specs, 3};

@@ -2,6 +2,7 @@
 // Layers whose own tensors are made of what arrives: quantised and repacked once, when all of a layer is there.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -15,7 +16,9 @@
 
 #include <support/test_model.hpp>
 #include <weightcast/model/layer_group.hpp>
+#include <weightcast/model/shadow.hpp>
 #include <weightcast/session/update_result.hpp>
+#include <weightcast/tensor/range_tensor.hpp>
 
 namespace weightcast::test {
 namespace {
@@ -330,6 +333,65 @@ BOOST_AUTO_TEST_CASE(a_step_that_throws_is_this_ranks_no_at_the_vote) {
                                  "the step of layer '" + layer(1) + "'", "no memory for it"}),
                    message);
     }
+}
+
+/// Writes its input times two.
+struct doubled {
+    float const* in;
+    float* out;
+    void operator()() const noexcept {
+        for (int i = 0; i < 4; ++i) out[i] = 2 * in[i];
+    }
+};
+
+BOOST_AUTO_TEST_CASE(under_shadow_a_step_writes_the_set_that_will_be_served) {
+    using tables_type = parameter_tables<host_runtime, shadow>;
+    local_group const group_of_two{2};
+    check_ranks(
+        run_threads(
+            {[&]() -> std::string {
+                 test_trainer trainer{joins(group_of_two), {}, patient_limits()};
+                 trainer.init({place(0, 2)});
+                 for (std::uint64_t v = 1; v <= 3; ++v) {
+                     std::vector<float> const w(4, static_cast<float>(v));
+                     table_source<> source;
+                     source.add("w", w);
+                     send_update(trainer, source, v);
+                     if (auto failure = failure_of(trainer); !failure.empty()) return failure;
+                 }
+                 return "";
+             },
+             [&]() -> std::string {
+                 std::vector<float> twice(4);
+                 tables_type tables;
+                 tables.main().add_output("twice", twice);
+                 tables.main().add_layer(
+                     {.name = "layer",
+                      .inputs = {{"w", dtype::float32, {4}}},
+                      .outputs = {"twice"},
+                      .run = [](auto const& t, host_runtime::stream_ref stream) {
+                          host_runtime::enqueue(
+                              stream, doubled{static_cast<float const*>(t.input("w").data()),
+                                              static_cast<float*>(t.output("twice").data())});
+                      }});
+                 dense_engine<local_communicator, tables_type> engine{joins(group_of_two), tables,
+                                                                      patient_limits()};
+                 engine.init(place(1, 2));
+                 for (std::uint64_t v = 1; v <= 3; ++v) {
+                     auto const old = tables.snapshot(deadline::after(std::chrono::seconds{5}));
+                     receive_update(engine);
+                     auto const now = tables.snapshot(deadline::after(std::chrono::seconds{5}));
+                     auto const value = [](auto const& snapshot) {
+                         return static_cast<float const*>(snapshot.tensor("twice").data())[3];
+                     };
+                     if (value(now) != 2 * static_cast<float>(v)) return "another value";
+                     if (value(old) != 2 * static_cast<float>(v - 1)) return "the old one changed";
+                     if (now.tensor("twice").data() == old.tensor("twice").data())
+                         return "in place";
+                 }
+                 return "";
+             }}),
+        "shadow");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_held_is_bounded) {

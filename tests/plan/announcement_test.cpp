@@ -26,9 +26,10 @@ message full_message() {
               .target = target_id::adapter("lora-3"),
               .version = {12, "step 12"},
               .options = {.chunk_bytes = 1 << 20, .alignment = 128, .direct_from = 4096, .ring = 3},
+              .coverage = update_coverage::partial,
               .verify = true,
               .shared = true,
-              .parameters = {{"model.embed.weight", dtype::bfloat16, {32, 8}},
+              .parameters = {{"model.embed.weight", dtype::bfloat16, {32, 8}, weight_role::merged},
                              {"model.layers.0.scale", dtype::float32, {}},
                              {"empty", dtype::float8_e4m3fn, {3, 0}}},
               .roots = {0, 2, 1},
@@ -42,8 +43,8 @@ bytes patched(bytes encoded, std::size_t at, T value) {
     std::memcpy(encoded.data() + at, &value, sizeof value);
     return encoded;
 }
-/// Where the last parameter begins: 4 + 5 name, dtype, root, packed, dimensions, two extents.
-constexpr std::size_t last_parameter_bytes = 4 + 5 + 1 + 4 + 1 + 1 + 16;
+/// Where the last parameter begins: 4 + 5 name, dtype, role, root, packed, dimensions, two extents.
+constexpr std::size_t last_parameter_bytes = 4 + 5 + 1 + 1 + 4 + 1 + 1 + 16;
 
 bool refused(bytes const& encoded) {
     try {
@@ -142,6 +143,13 @@ BOOST_AUTO_TEST_CASE(values_out_of_range_are_refused) {
     BOOST_CHECK_EXCEPTION(
         static_cast<void>(decode_announcement(patched(whole, type, std::uint8_t{200}))), bad_input,
         says("dtype"));
+    BOOST_CHECK_EXCEPTION(
+        static_cast<void>(decode_announcement(patched(whole, type + 1, std::uint8_t{3}))),
+        bad_input, says("role"));
+    message uncovered = full_message();
+    uncovered.coverage = static_cast<update_coverage>(4);
+    BOOST_CHECK_EXCEPTION(static_cast<void>(decode_announcement(encode(uncovered))), bad_input,
+                          says("coverage"));
     auto const extent = whole.size() - 8;
     BOOST_TEST(refused(patched(whole, extent, std::int64_t{-1})));
     BOOST_TEST(!refused(patched(whole, extent, std::int64_t{5})));

@@ -153,7 +153,9 @@ class snapshot_gate {
 
   private:
     std::string of() const { return "target '" + name_ + "'"; }
-    bool is_readable() const noexcept { return !mixed_ && !stale_ && !published_ && (sets_ == 2 || !open_); }
+    bool is_readable() const noexcept {
+        return !mixed_ && !stale_ && !published_ && (sets_ == 2 || !open_);
+    }
     std::string why_unreadable() const {
         if (mixed_) return "it is mixed: only a full update repairs it";
         if (open_) return "an update is open";
