@@ -56,4 +56,11 @@ class settings_scope {
     host_runtime_settings before_ = runtime::settings();
 };
 
+/// The settings as they are, and freed memory is poisoned: what was used after that shows.
+inline host_runtime_settings poisoning() {
+    auto settings = runtime::settings();
+    settings.poison_freed = true;
+    return settings;
+}
+
 }  // namespace weightcast::test

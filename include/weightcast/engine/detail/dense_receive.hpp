@@ -5,6 +5,7 @@
 #endif
 // The payload of a dense update at a receiver: chunks over a ring, and windows of direct tensors.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -223,13 +224,18 @@ class dense_receiver {
     }
     void unpack_oldest(packed_chunk const& chunk) {
         auto const* base = static_cast<std::byte const*>(ring_.oldest_data());
-        auto const stream = communicator_.core().unpack_stream();
-        if (!ring_.oldest_is_in_place()) {
-            trace_.record("unpack", chunk_name(chunk, agreed_), stream, [&] {
-                for (auto const& m : chunk.members) unpack_member(base + m.offset, m);
-            });
+        // one after the other: a layer's step frees what is held for it before the next member comes
+        auto const take = [&](chunk_member const& m) {
+            if (!ring_.oldest_is_in_place()) unpack_member(base + m.offset, m);
+            arrived(m.tensor, m.bytes);
+        };
+        if (ring_.oldest_is_in_place()) {
+            for (auto const& m : chunk.members) take(m);
+        } else {
+            trace_.record("unpack", chunk_name(chunk, agreed_),
+                          communicator_.core().unpack_stream(),
+                          [&] { std::ranges::for_each(chunk.members, take); });
         }
-        for (auto const& m : chunk.members) arrived(m.tensor, m.bytes);
         done_bytes_ += chunk.bytes;
     }
     void unpack_member(std::byte const* from, chunk_member const& m) {
