@@ -41,7 +41,7 @@ int run_until_killed(child_arguments const& arguments) {
     if (rank == 0) {
         update_sender sender{place};
         sender.join(arguments.at(1));
-        for (std::uint64_t seed = 1;; ++seed) static_cast<void>(sender.update(1));
+        for (;;) static_cast<void>(sender.update(1));
     }
     update_receiver receiver{place};
     receiver.join(arguments.at(1));
@@ -136,7 +136,7 @@ class drill_ground {
             };
         }
         auto& worker = workers_[static_cast<std::size_t>(rank - 1)];
-        return [this, joined, rank, &where, &worker] {
+        return [joined, rank, &where, &worker] {
             if (!std::exchange(*joined, true))
                 worker.init(init_of(place_of(rank), to_string(where.get())));
             static_cast<void>(worker.serve_one());

@@ -144,9 +144,11 @@ class update_receiver {
     }
     std::string update(std::uint64_t seed) {
         auto const report = worker_->serve_one();
-        test_model const expected{cpu_device, update_specs(), seed};
-        auto const wrong = first_difference(held_, expected.values());
-        return wrong.empty() ? "ok " + to_string(report.version) : "failed: " + wrong;
+        for (std::size_t i = 0; i < held_.size(); ++i) {  // as test_model makes them
+            if (held_.memory(i).read() != pattern(held_.memory(i).size(), seed + i))
+                return "failed: tensor '" + held_.name(i) + "' is wrong";
+        }
+        return "ok " + to_string(report.version);
     }
     std::string state() const {
         return std::string{tables_.mixed() ? "mixed" : "whole"} + " " +
