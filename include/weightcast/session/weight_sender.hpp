@@ -32,6 +32,9 @@ struct update_options {
     bool allow_empty = false;            ///< an update without tensors counts as done
     /// How much of the target it brings; nothing: as the engine is set, by default every parameter.
     std::optional<update_coverage> coverage{};
+    /// The number of the version, for an update that is sent again; nothing: the next one. Later updates count on from
+    /// the highest.
+    std::optional<std::uint64_t> number{};
 };
 
 /// Owns a trainer engine and counts versions: each update takes the next number, whatever becomes of it. Of one
@@ -60,7 +63,8 @@ class weight_sender {
         promise(options);
         update_result result;
         result.target = options.target;
-        result.version = {next_version_++, options.label};
+        result.version = {options.number.value_or(next_version_), options.label};
+        next_version_ = std::max(next_version_, result.version.number + 1);
         add_groups(result);
         add_totals(result, source);  // first: after the vote, nothing of the source may fail
         step(result, phase::preflight,
