@@ -148,6 +148,7 @@ class demo_run {
                 auto const received = team_.received(worker.rank, answer_deadline());
                 worker.version = received.version;
                 worker.digest = received.digests.model;
+                worker.snapshots = received.snapshots;
                 received_[static_cast<std::size_t>(worker.rank - 1)] = received.digests;
             }
         } catch (worker_lost const& lost) {
@@ -270,6 +271,8 @@ command add_demo(CLI::App& program) {
                "Tensors one by one, or the small ones packed");
     add_choice(*app, "--transport", o.transport, transport_names,
                "Workers as threads, or as processes over Gloo");
+    add_choice(*app, "--policy", o.policy, policy_names,
+               "Updates write what is served, or a second set while a reader goes on");
     add_text(*app, "--dump", o.dump, "DIR",
              "Write what each worker received: DIR/rank-R.safetensors");
     app->add_flag("--corrupt-one-byte", o.corrupt,

@@ -12,11 +12,14 @@
 #include <program/weight_change.hpp>
 
 #include <weightcast/engine/transfer_settings.hpp>
+#include <weightcast/model/commit_policy.hpp>
+#include <weightcast/model/shadow.hpp>
 
 namespace weightcast::program {
 
 inline constexpr std::array<std::string_view, 2> engine_names{"dense", "packed"};
 inline constexpr std::array<std::string_view, 2> transport_names{"local", "gloo"};
+inline constexpr std::array<std::string_view, 2> policy_names{in_place::name, shadow::name};
 
 struct demo_options {
     std::string model{};
@@ -25,12 +28,15 @@ struct demo_options {
     change_options change{};
     std::string engine = "packed";
     std::string transport = "gloo";
+    std::string policy{in_place::name};
     std::string dump{};  ///< a folder; empty: nothing is written
     bool corrupt = false;
     double deadline_s = 20;
     double announce_deadline_s = 1800;
     bool json = false;
 
+    /// Workers read snapshots while updates come.
+    bool has_readers() const { return policy == shadow::name; }
     std::chrono::milliseconds stall() const { return in_ms(deadline_s); }
     std::chrono::milliseconds announcement() const { return in_ms(announce_deadline_s); }
     /// How long the group may take to form: everybody is there and waits.

@@ -41,12 +41,15 @@ json::value demo_report::to_json() const {
     }
     json::array all_workers;
     for (auto const& w : workers) {
-        all_workers.push_back(json::object{
-            {"rank", w.rank}, {"digest", program::to_json(w.digest)}, {"version", w.version}});
+        json::object worker{
+            {"rank", w.rank}, {"digest", program::to_json(w.digest)}, {"version", w.version}};
+        if (options.has_readers()) worker["snapshots"] = w.snapshots;
+        all_workers.push_back(std::move(worker));
     }
     return json::object{{"model", options.model},
                         {"tensors", tensors},
                         {"bytes", bytes},
+                        {"policy", options.policy},
                         {"rounds", std::move(all_rounds)},
                         {"workers", std::move(all_workers)},
                         {"trainer_digest", program::to_json(trainer_digest)},
@@ -59,11 +62,11 @@ std::string demo_report::heading() const {
     return fmt::format(
         "model    {}\n"
         "         {}, {}\n"
-        "workers  {} {}{} over {}, engine {}\n"
+        "workers  {} {}{} over {}, engine {}, policy {}\n"
         "change   {} of the elements before each round, seed {}\n\n",
         printable(options.model), counted(tensors, "tensor"), counted(bytes, "byte"),
-        options.workers, kind, many, options.transport, options.engine, options.change.fraction,
-        options.change.seed);
+        options.workers, kind, many, options.transport, options.engine, options.policy,
+        options.change.fraction, options.change.seed);
 }
 
 text_table demo_report::table() const {
@@ -90,11 +93,18 @@ std::vector<std::string> demo_report::row(round_record const& round) {
 }
 
 std::string demo_report::conclusion() const {
-    return fmt::format(
+    auto text = fmt::format(
         "\nverified: {} {} version {} with the trainer's digest {}\n",
         workers.size() == 1 ? "the worker" : fmt::format("all {} workers", workers.size()),
         workers.size() == 1 ? "holds" : "hold", rounds.back().version,
         digest_text(*trainer_digest));
+    if (options.has_readers()) {
+        std::uint64_t snapshots = 0;
+        for (auto const& w : workers) snapshots += w.snapshots;
+        text += fmt::format("          {} read meanwhile, each of one version\n",
+                            counted(snapshots, "snapshot"));
+    }
+    return text;
 }
 
 }  // namespace weightcast::program

@@ -33,6 +33,7 @@ struct worker_record {
     int rank = 0;
     std::optional<std::uint64_t> digest{};  ///< nothing: it reported none
     std::uint64_t version = 0;
+    std::uint64_t snapshots = 0;  ///< that its reader went through
 };
 
 struct demo_report {

@@ -30,6 +30,7 @@ worker_setup setup_of(demo_options const& options, weight_memory const& weights,
             .size = options.workers + 1,
             .connect = options.connect(),
             .limits = options.limits(weights.bytes()),
+            .policy = options.policy,
             .parameters = {weights.parameters().begin(), weights.parameters().end()}};
 }
 

@@ -83,6 +83,7 @@ json::value to_json(worker_setup const& setup) {
             {"at", setup.at},
             {"connect_ms", setup.connect.count()},
             {"limits", to_json(setup.limits)},
+            {"policy", setup.policy},
             {"parameters", std::move(parameters)}};
 }
 
@@ -96,6 +97,7 @@ worker_setup setup_of(json::value const& message) {
         setup.limits.announcement = span_of(limits.at("announcement_ms"));
         setup.limits.stall = span_of(limits.at("stall_ms"));
         setup.limits.update = span_of(limits.at("update_ms"));
+        setup.policy = text_of(m.at("policy"));
         for (auto const& p : m.at("parameters").as_array()) {
             setup.parameters.push_back(parameter_of_json(p));
         }
@@ -133,6 +135,7 @@ json::value to_json(worker_report const& report) {
                                      return {{"report", "received"},
                                              {"version", r.version},
                                              {"digest", digest_text(r.digests.model)},
+                                             {"snapshots", r.snapshots},
                                              {"tensors", std::move(tensors)}};
                                  },
                                  [](failed_report const& r) -> json::value {
@@ -149,6 +152,7 @@ worker_report report_of(json::value const& message) {
         if (report != "received") throw bad_input{"unknown report '" + report + "'"};
         received_report r{.version = m.at("version").to_number<std::uint64_t>()};
         r.digests.model = digest_of(m.at("digest"));
+        r.snapshots = m.at("snapshots").to_number<std::uint64_t>();
         for (auto const& d : m.at("tensors").as_array()) r.digests.tensors.push_back(digest_of(d));
         return r;
     });

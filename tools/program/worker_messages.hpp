@@ -25,6 +25,7 @@ struct worker_setup {
     std::string at{};  ///< endpoint of the rendezvous; unused by `local`
     std::chrono::milliseconds connect{30'000};
     transfer_limits limits{};
+    std::string policy{};  ///< the commit policy's name
     std::vector<parameter> parameters{};
 
     group_init init() const { return {.at = at, .rank = rank, .size = size}; }
@@ -45,6 +46,7 @@ struct done_report {};
 struct received_report {
     std::uint64_t version = 0;
     weight_digests digests{};
+    std::uint64_t snapshots = 0;  ///< that readers went through so far, none of them mixed
 };
 struct failed_report {
     std::string message;
