@@ -77,7 +77,7 @@ void check_round(json::object const& round, std::string const& engine, std::stri
 void check_document(json::object const& document, demo_files const& files,
                     std::string const& engine, std::string const& transport, std::size_t rounds,
                     std::size_t workers) {
-    BOOST_TEST((keys_of(document) == strings{"model", "tensors", "bytes", "policy", "rounds",
+    BOOST_TEST((keys_of(document) == strings{"model", "tensors", "bytes", "policy", "tp", "rounds",
                                              "workers", "trainer_digest", "verified"}));
     BOOST_TEST(document.at("model").as_string() == files.model);
     BOOST_TEST(number(document.at("tensors")) == files.tensors.size());

@@ -16,6 +16,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <program/copy_meter.hpp>
@@ -25,6 +26,7 @@
 #include <program/json_text.hpp>
 #include <program/option.hpp>
 #include <program/output.hpp>
+#include <program/tensor_parallel.hpp>
 #include <program/text_table.hpp>
 #include <program/trainer.hpp>
 #include <program/weight_change.hpp>
@@ -112,6 +114,11 @@ class demo_run {
         change_weights(weights_, options_.change, static_cast<std::uint64_t>(round));
         sent_ = digests_of(weights_);
         report_.trainer_digest = sent_.model;
+        for (std::int64_t r = 0; r < options_.tensor_parallel; ++r) {
+            shard_position const at{r, options_.tensor_parallel};
+            expected_[static_cast<std::size_t>(r)] =
+                at.ranks == 1 ? sent_ : digests_of(shard_of(weights_, own_, at));
+        }
         auto const what = fmt::format("round {}", round);
         round_record record{.round = round, .digest = sent_.model};
         give_orders(what, options_.corrupt && round == options_.rounds);
@@ -149,6 +156,7 @@ class demo_run {
                 worker.version = received.version;
                 worker.digest = received.digests.model;
                 worker.snapshots = received.snapshots;
+                worker.expected_digest = expected_of(worker.rank).model;
                 received_[static_cast<std::size_t>(worker.rank - 1)] = received.digests;
             }
         } catch (worker_lost const& lost) {
@@ -166,19 +174,26 @@ class demo_run {
                                               where, worker.version, version)};
             }
             auto const& digests = received_[static_cast<std::size_t>(worker.rank - 1)];
-            if (digests != sent_) throw demo_failed{where + difference(digests)};
+            auto const& expected = expected_of(worker.rank);
+            if (digests != expected) throw demo_failed{where + difference(digests, expected)};
         }
     }
-    std::string difference(weight_digests const& digests) const {
+    weight_digests const& expected_of(int rank) const {
+        return expected_[static_cast<std::size_t>(options_.shard_of_worker(rank).rank)];
+    }
+    std::string difference(weight_digests const& digests, weight_digests const& expected) const {
         std::size_t differ = 0;
         std::string first;
-        for (std::size_t i = 0; i < sent_.tensors.size() && i < digests.tensors.size(); ++i) {
-            if (digests.tensors[i] == sent_.tensors[i] || differ++ > 0) continue;
-            first = fmt::format("tensor '{}' has digest {}, sent with {}",
-                                weights_.parameters()[i].name, digest_text(digests.tensors[i]),
-                                digest_text(sent_.tensors[i]));
+        for (std::size_t i = 0; i < expected.tensors.size() && i < digests.tensors.size(); ++i) {
+            if (digests.tensors[i] == expected.tensors[i] || differ++ > 0) continue;
+            first = fmt::format("tensor '{}' has digest {}, sent with {}", own_[i].name,
+                                digest_text(digests.tensors[i]), digest_text(expected.tensors[i]));
         }
-        if (differ == 0) first = "the tensors' digests are equal, the model's are not";
+        if (digests.tensors.size() != expected.tensors.size()) {
+            first = fmt::format("{}, expected {}", counted(digests.tensors.size(), "tensor"),
+                                expected.tensors.size());
+        } else if (differ == 0)
+            first = "the tensors' digests are equal, the model's are not";
         auto const more =
             differ > 1 ? fmt::format(", and {} more", counted(differ - 1, "tensor")) : "";
         return fmt::format(" holds other bytes than the trainer: {}{}", first, more);
@@ -226,6 +241,9 @@ class demo_run {
     worker_team team_{};
     send_update send_{};  // after the team: it leaves the group first
     weight_digests sent_{};
+    std::vector<own_tensor> own_ = own_tensors(weights_.parameters(), options_.tensor_parallel);
+    std::vector<weight_digests> expected_ =  // by rank of a tensor-parallel group
+        std::vector<weight_digests>(static_cast<std::size_t>(options_.tensor_parallel));
     std::vector<weight_digests> received_ =
         std::vector<weight_digests>(static_cast<std::size_t>(options_.workers));
 };
@@ -244,8 +262,15 @@ void check_files(demo_options const& options, weight_memory const& weights) {
     }
 }
 
+void check_workers(demo_options const& options) {
+    if (options.workers % options.tensor_parallel == 0) return;
+    throw bad_usage{fmt::format("--tp: expected a number that divides the {} workers, got {}",
+                                options.workers, options.tensor_parallel)};
+}
+
 exit_code run_demo(demo_options const& options) {
     ::signal(SIGPIPE, SIG_IGN);  // who is gone is found out where it is dealt with
+    check_workers(options);
     auto weights = copy_of(open_model(options.model));
     check_files(options, weights);
     return demo_run{options, weights}.run();
@@ -271,6 +296,8 @@ command add_demo(CLI::App& program) {
                "Tensors one by one, or the small ones packed");
     add_choice(*app, "--transport", o.transport, transport_names,
                "Workers as threads, or as processes over Gloo");
+    add_number(*app, "--tp", o.tensor_parallel, 1, 64, "N",
+               "Workers that share a copy of the model, each with its tensor-parallel shard");
     add_choice(*app, "--policy", o.policy, policy_names,
                "Updates write what is served, or a second set while a reader goes on");
     add_text(*app, "--dump", o.dump, "DIR",

@@ -14,6 +14,7 @@
 #include <weightcast/engine/transfer_settings.hpp>
 #include <weightcast/model/commit_policy.hpp>
 #include <weightcast/model/shadow.hpp>
+#include <weightcast/model/sliced_layout.hpp>
 
 namespace weightcast::program {
 
@@ -28,6 +29,7 @@ struct demo_options {
     change_options change{};
     std::string engine = "packed";
     std::string transport = "gloo";
+    int tensor_parallel = 1;  ///< workers that share a copy of the model
     std::string policy{in_place::name};
     std::string dump{};  ///< a folder; empty: nothing is written
     bool corrupt = false;
@@ -35,6 +37,10 @@ struct demo_options {
     double announce_deadline_s = 1800;
     bool json = false;
 
+    /// What of a copy the worker of that rank holds.
+    shard_position shard_of_worker(int rank) const {
+        return {(rank - 1) % tensor_parallel, tensor_parallel};
+    }
     /// Workers read snapshots while updates come.
     bool has_readers() const { return policy == shadow::name; }
     std::chrono::milliseconds stall() const { return in_ms(deadline_s); }

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include <program/tensor_parallel.hpp>
 #include <program/weight_memory.hpp>
 
 #include <weightcast/base/deadline.hpp>
@@ -24,9 +26,17 @@ class held_weights {
     using tables_type = parameter_tables<host_runtime, Policy>;
     using snapshot_type = typename tables_type::snapshot_type;
 
-    explicit held_weights(std::vector<parameter> parameters) : memory_{std::move(parameters)} {
-        for (std::size_t i = 0; i < memory_.size(); ++i)
-            tables_.main().add(memory_.parameters()[i].name, memory_.tensor(i));
+    /// What that rank holds of a model with these parameters.
+    held_weights(std::span<parameter const> parameters, shard_position at)
+        : own_{own_tensors(parameters, at.ranks)}, memory_{parameters_of(own_, at)} {
+        auto& table = tables_.main();
+        for (std::size_t i = 0; i < own_.size(); ++i) {
+            if (own_[i].how == own_tensor::cut::replicated) {
+                table.add(own_[i].name, memory_.tensor(i));
+            } else {
+                table.add(own_[i].name, layout_of(own_[i], at), memory_.tensor(i));
+            }
+        }
     }
     tables_type& tables() noexcept { return tables_; }
 
@@ -34,7 +44,7 @@ class held_weights {
     snapshot_type snapshot() const {
         return tables_.snapshot(deadline::after(std::chrono::seconds{10}));
     }
-    /// All tensors, in the order of the parameters. Valid as long as the snapshot, and this.
+    /// All own tensors, in their order. Valid as long as the snapshot, and this.
     std::vector<named_view<>> tensors(snapshot_type const& snapshot) const {
         std::vector<named_view<>> all;
         for (auto const& p : memory_.parameters()) all.push_back({p.name, snapshot.tensor(p.name)});
@@ -53,6 +63,7 @@ class held_weights {
     }
 
   private:
+    std::vector<own_tensor> own_;
     weight_memory memory_;
     tables_type tables_;
 };

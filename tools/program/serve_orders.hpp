@@ -39,7 +39,7 @@ class order_server {
     order_server(worker_setup const& setup, channel& control, communicator_factory<C> join)
         : setup_{setup},
           control_{control},
-          held_{setup.parameters},
+          held_{setup.parameters, setup.shard},
           worker_{engine_type{std::move(join), held_.tables(), setup.limits}} {}
 
     /// Until the trainer closes the control channel.

@@ -31,6 +31,7 @@ worker_setup setup_of(demo_options const& options, weight_memory const& weights,
             .connect = options.connect(),
             .limits = options.limits(weights.bytes()),
             .policy = options.policy,
+            .shard = options.shard_of_worker(rank),
             .parameters = {weights.parameters().begin(), weights.parameters().end()}};
 }
 

@@ -84,6 +84,7 @@ json::value to_json(worker_setup const& setup) {
             {"connect_ms", setup.connect.count()},
             {"limits", to_json(setup.limits)},
             {"policy", setup.policy},
+            {"shard", json::array{setup.shard.rank, setup.shard.ranks}},
             {"parameters", std::move(parameters)}};
 }
 
@@ -98,6 +99,8 @@ worker_setup setup_of(json::value const& message) {
         setup.limits.stall = span_of(limits.at("stall_ms"));
         setup.limits.update = span_of(limits.at("update_ms"));
         setup.policy = text_of(m.at("policy"));
+        setup.shard.rank = m.at("shard").at(0).to_number<std::int64_t>();
+        setup.shard.ranks = m.at("shard").at(1).to_number<std::int64_t>();
         for (auto const& p : m.at("parameters").as_array()) {
             setup.parameters.push_back(parameter_of_json(p));
         }

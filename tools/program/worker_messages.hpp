@@ -15,6 +15,7 @@
 #include <weightcast/engine/engine_group.hpp>
 #include <weightcast/engine/transfer_settings.hpp>
 #include <weightcast/model/parameter.hpp>
+#include <weightcast/model/sliced_layout.hpp>
 
 namespace weightcast::program {
 
@@ -25,7 +26,8 @@ struct worker_setup {
     std::string at{};  ///< endpoint of the rendezvous; unused by `local`
     std::chrono::milliseconds connect{30'000};
     transfer_limits limits{};
-    std::string policy{};  ///< the commit policy's name
+    std::string policy{};    ///< the commit policy's name
+    shard_position shard{};  ///< among the workers that share a model
     std::vector<parameter> parameters{};
 
     group_init init() const { return {.at = at, .rank = rank, .size = size}; }
