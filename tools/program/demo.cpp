@@ -68,6 +68,7 @@ class demo_run {
         } catch (demo_failed const& failure) {
             interrupts_.yield_to_signal();
             print_failure(failure.what());
+            if (options_.killed_rank != 0) hear_survivors();
         }
         if (!live_) say(table_text());
         if (report_.verified) say(report_.conclusion());
@@ -90,6 +91,19 @@ class demo_run {
         if (!options_.dump.empty()) dump();
         send_ = nullptr;  // leaves the group before the workers do
         team_.dismiss();
+    }
+    // What the others say of the one that was killed.
+    void hear_survivors() {
+        send_ = nullptr;  // nobody waits for the trainer
+        auto const until = deadline::after(options_.connect());
+        for (auto& worker : report_.workers) {
+            if (worker.rank == options_.killed_rank) continue;
+            bool const done = worker.version == static_cast<std::uint64_t>(options_.rounds);
+            worker.last_word = done ? fmt::format("it holds version {}", worker.version)
+                                    : team_.last_word(worker.rank, until);
+            print_failure(
+                fmt::format("{} survived: {}", team_.describe(worker.rank), worker.last_word));
+        }
     }
     void say(std::string const& text) const {
         if (!options_.json) print(text);
@@ -121,16 +135,19 @@ class demo_run {
         }
         auto const what = fmt::format("round {}", round);
         round_record record{.round = round, .digest = sent_.model};
-        give_orders(what, options_.corrupt && round == options_.rounds);
+        give_orders(what, round == options_.rounds);
         send_round(what, record);
         take_reports(what);
         record.memcpy_seconds = meter.seconds();  // now, because the workers are idle
         return record;
     }
-    void give_orders(std::string const& what, bool corrupt) {
+    void give_orders(std::string const& what, bool last) {
         try {
             for (int rank = 1; rank <= team_.count(); ++rank) {
-                team_.order(rank, receive_order{corrupt && rank == 1}, answer_deadline());
+                bool const dies = last && rank == options_.killed_rank;
+                receive_order const order{options_.corrupt && last && rank == 1,
+                                          dies ? death_phase{options_.killed_in} : std::nullopt};
+                team_.order(rank, order, answer_deadline());
             }
         } catch (worker_lost const& lost) {
             fail_at(what, phase::preflight, lost.rank, lost.what());
@@ -223,8 +240,12 @@ class demo_run {
     [[noreturn]] void fail_at(std::string const& what, phase where, int rank,
                               std::string const& why) {
         auto const killed = team_.find_killed(deadline::after(std::chrono::milliseconds{500}));
-        throw demo_failed{fmt::format("{} failed in phase {} at {}: {}", what, to_string(where),
-                                      team_.describe(killed != 0 ? killed : rank), why)};
+        auto const drill =
+            killed != 0 && killed == options_.killed_rank
+                ? fmt::format(" (as --kill {}@{} asked)", killed, to_string(options_.killed_in))
+                : "";
+        throw demo_failed{fmt::format("{} failed in phase {} at {}{}: {}", what, to_string(where),
+                                      team_.describe(killed != 0 ? killed : rank), drill, why)};
     }
     [[noreturn]] void fail_by(std::string const& what, error const& failure) {
         auto const& facts = failure.facts();
@@ -268,9 +289,32 @@ void check_workers(demo_options const& options) {
                                 options.workers, options.tensor_parallel)};
 }
 
+void check_kill(demo_options const& options) {
+    if (options.killed_rank == 0) return;
+    if (options.transport != "gloo")
+        throw bad_usage{"--kill: expected processes (--transport gloo), got threads (local)"};
+    if (options.killed_rank <= options.workers) return;
+    throw bad_usage{fmt::format("--kill: expected a rank from 1 to {}, got {}", options.workers,
+                                options.killed_rank)};
+}
+
+// RANK@PHASE
+void parse_kill(demo_options& options, std::string const& text) {
+    auto const at = text.find('@');
+    auto const where = at == std::string::npos ? std::nullopt : parse_phase(text.substr(at + 1));
+    if (!where) {
+        throw CLI::ValidationError{"--kill",
+                                   fmt::format("expected RANK@PHASE, PHASE one of {}, got '{}'",
+                                               fmt::join(detail::phase_names, " "), text)};
+    }
+    options.killed_rank = parse_number<int>("--kill", text.substr(0, at), 1, 64);
+    options.killed_in = *where;
+}
+
 exit_code run_demo(demo_options const& options) {
     ::signal(SIGPIPE, SIG_IGN);  // who is gone is found out where it is dealt with
     check_workers(options);
+    check_kill(options);
     auto weights = copy_of(open_model(options.model));
     check_files(options, weights);
     return demo_run{options, weights}.run();
@@ -304,6 +348,12 @@ command add_demo(CLI::App& program) {
              "Write what each worker received: DIR/rank-R.safetensors");
     app->add_flag("--corrupt-one-byte", o.corrupt,
                   "Flip a byte at one worker after the last update: the demo must fail");
+    app->add_option_function<std::string>(
+           "--kill", [chosen](std::string const& text) { parse_kill(*chosen, text); },
+           "That worker ends itself by SIGKILL in the last round's phase (connect: as the group "
+           "forms): the demo must fail")
+        ->take_last()
+        ->type_name("RANK@PHASE");
     add_number(*app, "--deadline", o.deadline_s, 0.1, day, "SECONDS", "No byte moved for so long");
     add_number(*app, "--announce-deadline", o.announce_deadline_s, 0.1, 30 * day, "SECONDS",
                "No update announced for so long");

@@ -11,6 +11,7 @@
 
 #include <program/weight_change.hpp>
 
+#include <weightcast/base/phase.hpp>
 #include <weightcast/engine/transfer_settings.hpp>
 #include <weightcast/model/commit_policy.hpp>
 #include <weightcast/model/shadow.hpp>
@@ -33,6 +34,8 @@ struct demo_options {
     std::string policy{in_place::name};
     std::string dump{};  ///< a folder; empty: nothing is written
     bool corrupt = false;
+    int killed_rank = 0;               ///< that ends itself; 0: none
+    phase killed_in = phase::connect;  ///< of the last round; `connect`: as the group forms
     double deadline_s = 20;
     double announce_deadline_s = 1800;
     bool json = false;
@@ -41,6 +44,7 @@ struct demo_options {
     shard_position shard_of_worker(int rank) const {
         return {(rank - 1) % tensor_parallel, tensor_parallel};
     }
+    bool kills(int rank, phase where) const { return rank == killed_rank && where == killed_in; }
     /// Workers read snapshots while updates come.
     bool has_readers() const { return policy == shadow::name; }
     std::chrono::milliseconds stall() const { return in_ms(deadline_s); }

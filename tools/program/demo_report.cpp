@@ -46,6 +46,7 @@ json::value demo_report::to_json() const {
             worker["expected_digest"] = program::to_json(w.expected_digest);
         worker["version"] = w.version;
         if (options.has_readers()) worker["snapshots"] = w.snapshots;
+        if (!w.last_word.empty()) worker["survived"] = w.last_word;
         all_workers.push_back(std::move(worker));
     }
     return json::object{{"model", options.model},

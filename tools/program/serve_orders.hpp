@@ -10,6 +10,7 @@
 #include <variant>
 
 #include <program/channel.hpp>
+#include <program/death.hpp>
 #include <program/held_weights.hpp>
 #include <program/snapshot_reader.hpp>
 #include <program/weight_digest.hpp>
@@ -32,7 +33,7 @@ namespace weightcast::program {
 template <Communicator C, CommitPolicy<host_runtime> Policy>
 class order_server {
     using held_type = held_weights<Policy>;
-    using engine_type = dense_engine<C, typename held_type::tables_type>;
+    using engine_type = dense_engine<C, typename held_type::tables_type, death_in_payload>;
     static constexpr bool keeps_readers = Policy::template memory<host_runtime>::sets == 2;
 
   public:
@@ -40,7 +41,8 @@ class order_server {
         : setup_{setup},
           control_{control},
           held_{setup.parameters, setup.shard},
-          worker_{engine_type{std::move(join), held_.tables(), setup.limits}} {}
+          worker_{engine_type{std::move(join), held_.tables(), setup.limits,
+                              death_in_payload{dies_in_}}} {}
 
     /// Until the trainer closes the control channel.
     /// @throws what a transfer throws: it was reported
@@ -62,14 +64,15 @@ class order_server {
     deadline patience() const { return deadline::after(setup_.limits.announcement); }
     void report(worker_report const& what) { control_.send(to_json(what), patience()); }
 
-    void obey(join_order) {
+    void obey(join_order order) {
+        if (order.dies) die_in(phase::connect, phase::connect);
         worker_.init(setup_.init());
         report(done_report{});
     }
     void obey(receive_order order) {
         std::optional<snapshot_reader> reader;
         if (keeps_readers) reader.emplace([this] { return read(); });
-        auto const updated = worker_.serve_one();
+        auto const updated = receive(order.dies_in);
         if (reader) {
             published_[updated.version.number] = read().digest;
             snapshots_ += reader->stop(published_);
@@ -77,6 +80,18 @@ class order_server {
         if (order.corrupt) held_.flip_one_byte();
         auto const held = held_.snapshot();
         report(received_report{held.version().number, digests_of(held_.tensors(held)), snapshots_});
+    }
+    update_report receive(death_phase const& dies_in) {
+        dies_in_ = dies_in;
+        if (!dies_in_) return worker_.serve_one();
+        auto const announced = worker_.next();
+        die_in(phase::preflight, dies_in_);
+        auto update = worker_.start(announced.target());
+        update.receive(announced);
+        die_in(phase::vote, dies_in_);
+        auto report = std::move(update).finish();
+        die_in(phase::commit, dies_in_);
+        return report;
     }
     void obey(dump_order const& order) {
         auto const held = held_.snapshot();
@@ -90,6 +105,7 @@ class order_server {
 
     worker_setup const& setup_;
     channel& control_;
+    death_phase dies_in_{};  // in the next update
     held_type held_;
     weight_worker<engine_type> worker_;
     std::map<std::uint64_t, std::uint64_t> published_{{0, read().digest}};  // digests by version

@@ -77,7 +77,8 @@ void set_up(demo_options const& options, weight_memory const& weights, worker_te
         team.set_up(rank, setup, until);
     }
     team.await_done(until);
-    team.order_all(join_order{}, until);
+    for (int rank = 1; rank <= options.workers; ++rank)
+        team.order(rank, join_order{options.kills(rank, phase::connect)}, until);
 }
 
 send_update form_local_group(demo_options const& options, weight_memory const& weights,

@@ -109,21 +109,26 @@ worker_setup setup_of(json::value const& message) {
 }
 
 json::value to_json(worker_order const& order) {
-    return std::visit(overloaded{[](join_order) -> json::value { return {{"order", "join"}}; },
-                                 [](receive_order o) -> json::value {
-                                     return {{"order", "receive"}, {"corrupt", o.corrupt}};
-                                 },
-                                 [](dump_order const& o) -> json::value {
-                                     return {{"order", "dump"}, {"file", o.file}};
-                                 }},
-                      order);
+    return std::visit(
+        overloaded{
+            [](join_order o) -> json::value { return {{"order", "join"}, {"dies", o.dies}}; },
+            [](receive_order o) -> json::value {
+                return {{"order", "receive"},
+                        {"corrupt", o.corrupt},
+                        {"dies_in", std::string{o.dies_in ? to_string(*o.dies_in) : ""}}};
+            },
+            [](dump_order const& o) -> json::value {
+                return {{"order", "dump"}, {"file", o.file}};
+            }},
+        order);
 }
 
 worker_order order_of(json::value const& message) {
     return read(message, "order", [](json::object const& m) -> worker_order {
         auto const order = text_of(m.at("order"));
-        if (order == "join") return join_order{};
-        if (order == "receive") return receive_order{m.at("corrupt").as_bool()};
+        if (order == "join") return join_order{m.at("dies").as_bool()};
+        if (order == "receive")
+            return receive_order{m.at("corrupt").as_bool(), parse_phase(text_of(m.at("dies_in")))};
         if (order == "dump") return dump_order{text_of(m.at("file"))};
         throw bad_input{"unknown order '" + order + "'"};
     });

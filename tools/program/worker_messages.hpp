@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <boost/json/value.hpp>
+#include <program/death.hpp>
 #include <program/weight_digest.hpp>
 
 #include <weightcast/engine/engine_group.hpp>
@@ -34,9 +35,12 @@ struct worker_setup {
 };
 
 /// Trainer to worker: orders. The end of the stream is the last one.
-struct join_order {};
+struct join_order {
+    bool dies = false;  ///< instead of joining
+};
 struct receive_order {
-    bool corrupt = false;  ///< flip one byte of what was received
+    bool corrupt = false;   ///< flip one byte of what was received
+    death_phase dies_in{};  ///< end by SIGKILL in that phase
 };
 struct dump_order {
     std::string file;
