@@ -48,8 +48,9 @@ BOOST_AUTO_TEST_CASE(help_of_a_command_lists_its_flags_with_their_defaults) {
     BOOST_TEST(run.exit_code == 0);
     for (std::string const flag :
          {"--model FILE", "--workers N=2", "--rounds K=3", "--change FRACTION=0.02", "--seed S=1",
-          "--engine dense|packed=packed", "--transport local|gloo=gloo", "--dump DIR",
-          "--corrupt-one-byte", "--deadline SECONDS=20", "--announce-deadline SECONDS=1800",
+          "--engine dense|packed=packed", "--transport local|gloo=gloo",
+          "--policy in_place|shadow=in_place", "--tp N=1", "--dump DIR", "--corrupt-one-byte",
+          "--kill RANK@PHASE", "--deadline SECONDS=20", "--announce-deadline SECONDS=1800",
           "--json"}) {
         BOOST_TEST(run.out.find(flag) != std::string::npos, flag);
     }
@@ -84,8 +85,7 @@ BOOST_AUTO_TEST_CASE(missing_and_surplus_arguments) {
 }
 
 BOOST_AUTO_TEST_CASE(flags_that_are_not_there) {
-    for (std::string const flag : {"--tp", "--policy", "--kill", "--trace", "--nccl-library",
-                                   "--to", "--layout", "--worker"}) {
+    for (std::string const flag : {"--trace", "--nccl-library", "--to", "--layout", "--worker"}) {
         check_refused(run_program({"demo", "--model", "x", flag, "1"}),
                       {"unexpected argument: " + flag});
     }
@@ -103,6 +103,8 @@ BOOST_AUTO_TEST_CASE(values_out_of_range) {
         {"--workers", "two", "a whole number from 1 to 64"},
         {"--workers", "4294967298", "a whole number from 1 to 64"},
         {"--workers", " 2", "a whole number from 1 to 64"},
+        {"--tp", "0", "a whole number from 1 to 64"},
+        {"--tp", "two", "a whole number from 1 to 64"},
         {"--rounds", "0", "a whole number from 1 to 1000000"},
         {"--rounds", "-3", "a whole number"},
         {"--rounds", "1e3", "a whole number"},
@@ -138,6 +140,12 @@ BOOST_AUTO_TEST_CASE(engines_and_transports_that_are_not_there) {
     for (std::string const transport : {"shm", "nccl", "auto", "tcp"}) {
         check_refused(run_program({"demo", "--model", "x", "--transport", transport}),
                       {"--transport: '" + transport + "'", "there is: local gloo"});
+    }
+    check_refused(run_program({"demo", "--model", "x", "--workers", "3", "--tp", "2"}),
+                  {"--tp: expected a number that divides the 3 workers, got 2"});
+    for (std::string const policy : {"keep", "shadows", "IN_PLACE"}) {
+        check_refused(run_program({"demo", "--model", "x", "--policy", policy}),
+                      {"--policy: '" + policy + "'", "there is: in_place shadow"});
     }
 }
 

@@ -187,9 +187,9 @@ BOOST_AUTO_TEST_CASE(json_is_whole_when_a_worker_is_killed) {
     auto const run = finish(demo.process());
     BOOST_TEST(run.exit_code == 1);
     auto const document = json_of(run);
-    BOOST_TEST(
-        (keys_of(document) == std::vector<std::string>{"model", "tensors", "bytes", "rounds",
-                                                       "workers", "trainer_digest", "verified"}));
+    BOOST_TEST((keys_of(document) == std::vector<std::string>{"model", "tensors", "bytes", "policy",
+                                                              "tp", "rounds", "workers",
+                                                              "trainer_digest", "verified"}));
     BOOST_TEST(!document.at("verified").as_bool());
     BOOST_TEST(document.at("workers").as_array().size() == 2U);
 }

@@ -77,8 +77,8 @@ void check_round(json::object const& round, std::string const& engine, std::stri
 void check_document(json::object const& document, demo_files const& files,
                     std::string const& engine, std::string const& transport, std::size_t rounds,
                     std::size_t workers) {
-    BOOST_TEST((keys_of(document) == strings{"model", "tensors", "bytes", "rounds", "workers",
-                                             "trainer_digest", "verified"}));
+    BOOST_TEST((keys_of(document) == strings{"model", "tensors", "bytes", "policy", "tp", "rounds",
+                                             "workers", "trainer_digest", "verified"}));
     BOOST_TEST(document.at("model").as_string() == files.model);
     BOOST_TEST(number(document.at("tensors")) == files.tensors.size());
     BOOST_TEST(number(document.at("bytes")) == bytes_of(files.tensors));
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(the_text_has_a_row_a_round_and_says_what_is_proven) {
     auto const lines = messages(run.out);
     BOOST_TEST(lines[0] == "model    " + files.model);
     BOOST_TEST(lines[1] == "         9 tensors, 1,123,182 bytes");
-    BOOST_TEST(lines[2] == "workers  2 threads over local, engine packed");
+    BOOST_TEST(lines[2] == "workers  2 threads over local, engine packed, policy in_place");
     BOOST_TEST(lines[3] == "change   0.02 of the elements before each round, seed 1");
     auto const head =
         std::ranges::find_if(lines, [](auto const& l) { return l.starts_with("round"); });
@@ -320,6 +320,49 @@ BOOST_AUTO_TEST_CASE(what_was_corrupted_is_one_byte) {
     BOOST_TEST(run.exit_code == 1);
     BOOST_TEST(run.out.find("verified") == std::string::npos);
     BOOST_TEST(run.err.find("more tensor") == std::string::npos, run.err);
+}
+
+BOOST_AUTO_TEST_CASE(under_shadow_a_reader_goes_on_and_sees_no_mix) {
+    demo_files const files;
+    for (std::string const transport : {"local", "gloo"}) {
+        auto const document = files.document({"--policy", "shadow", "--transport", transport});
+        BOOST_TEST(document.at("verified").as_bool());
+        BOOST_TEST(document.at("policy").as_string() == "shadow");
+        for (auto const& worker : document.at("workers").as_array()) {
+            BOOST_TEST(
+                (keys_of(worker.as_object()) == strings{"rank", "digest", "version", "snapshots"}));
+            BOOST_TEST(worker.at("digest").as_string() == digest_of(document));
+            BOOST_TEST(number(worker.at("version")) == 3U);
+            BOOST_TEST(number(worker.at("snapshots")) >= 3U);  // one a round at least
+        }
+    }
+    auto const same = digest_of(files.document({"--policy", "in_place", "--transport", "local"}));
+    BOOST_TEST(same == digest_of(files.document({"--policy", "shadow", "--transport", "local"})));
+}
+
+BOOST_AUTO_TEST_CASE(the_text_names_the_policy_and_counts_snapshots) {
+    demo_files const files;
+    auto const run = files.demo({"--policy", "shadow", "--transport", "local"});
+    BOOST_TEST(run.exit_code == 0);
+    BOOST_TEST(run.out.find("engine packed, policy shadow\n") != std::string::npos, run.out);
+    BOOST_TEST(run.out.find(" snapshots read meanwhile, each of one version\n") !=
+               std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(under_shadow_what_is_served_is_dumped_and_corrupted) {
+    demo_files const files;
+    for (std::string const rounds : {"1", "2"}) {  // the two sets of memory
+        BOOST_TEST(files
+                       .demo({"--policy", "shadow", "--change", "0", "--rounds", rounds, "--dump",
+                              files.folder / "dump"})
+                       .exit_code == 0);
+        BOOST_TEST(run_program({"verify", files.model, files.received(2)}).exit_code == 0);
+        auto const run = files.demo({"--policy", "shadow", "--corrupt-one-byte", "--rounds", rounds,
+                                     "--transport", "local"});
+        BOOST_TEST(run.exit_code == 1);
+        BOOST_TEST(run.err.find("rank 1 holds other bytes than the trainer") != std::string::npos,
+                   run.err);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(tensors_without_bytes_are_a_model_too) {

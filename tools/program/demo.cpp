@@ -16,6 +16,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <program/copy_meter.hpp>
@@ -25,6 +26,7 @@
 #include <program/json_text.hpp>
 #include <program/option.hpp>
 #include <program/output.hpp>
+#include <program/tensor_parallel.hpp>
 #include <program/text_table.hpp>
 #include <program/trainer.hpp>
 #include <program/weight_change.hpp>
@@ -66,6 +68,7 @@ class demo_run {
         } catch (demo_failed const& failure) {
             interrupts_.yield_to_signal();
             print_failure(failure.what());
+            if (options_.killed_rank != 0) hear_survivors();
         }
         if (!live_) say(table_text());
         if (report_.verified) say(report_.conclusion());
@@ -88,6 +91,19 @@ class demo_run {
         if (!options_.dump.empty()) dump();
         send_ = nullptr;  // leaves the group before the workers do
         team_.dismiss();
+    }
+    // What the others say of the one that was killed.
+    void hear_survivors() {
+        send_ = nullptr;  // nobody waits for the trainer
+        auto const until = deadline::after(options_.connect());
+        for (auto& worker : report_.workers) {
+            if (worker.rank == options_.killed_rank) continue;
+            bool const done = worker.version == static_cast<std::uint64_t>(options_.rounds);
+            worker.last_word = done ? fmt::format("it holds version {}", worker.version)
+                                    : team_.last_word(worker.rank, until);
+            print_failure(
+                fmt::format("{} survived: {}", team_.describe(worker.rank), worker.last_word));
+        }
     }
     void say(std::string const& text) const {
         if (!options_.json) print(text);
@@ -112,18 +128,26 @@ class demo_run {
         change_weights(weights_, options_.change, static_cast<std::uint64_t>(round));
         sent_ = digests_of(weights_);
         report_.trainer_digest = sent_.model;
+        for (std::int64_t r = 0; r < options_.tensor_parallel; ++r) {
+            shard_position const at{r, options_.tensor_parallel};
+            expected_[static_cast<std::size_t>(r)] =
+                at.ranks == 1 ? sent_ : digests_of(shard_of(weights_, own_, at));
+        }
         auto const what = fmt::format("round {}", round);
         round_record record{.round = round, .digest = sent_.model};
-        give_orders(what, options_.corrupt && round == options_.rounds);
+        give_orders(what, round == options_.rounds);
         send_round(what, record);
         take_reports(what);
         record.memcpy_seconds = meter.seconds();  // now, because the workers are idle
         return record;
     }
-    void give_orders(std::string const& what, bool corrupt) {
+    void give_orders(std::string const& what, bool last) {
         try {
             for (int rank = 1; rank <= team_.count(); ++rank) {
-                team_.order(rank, receive_order{corrupt && rank == 1}, answer_deadline());
+                bool const dies = last && rank == options_.killed_rank;
+                receive_order const order{options_.corrupt && last && rank == 1,
+                                          dies ? death_phase{options_.killed_in} : std::nullopt};
+                team_.order(rank, order, answer_deadline());
             }
         } catch (worker_lost const& lost) {
             fail_at(what, phase::preflight, lost.rank, lost.what());
@@ -148,6 +172,8 @@ class demo_run {
                 auto const received = team_.received(worker.rank, answer_deadline());
                 worker.version = received.version;
                 worker.digest = received.digests.model;
+                worker.snapshots = received.snapshots;
+                worker.expected_digest = expected_of(worker.rank).model;
                 received_[static_cast<std::size_t>(worker.rank - 1)] = received.digests;
             }
         } catch (worker_lost const& lost) {
@@ -165,19 +191,26 @@ class demo_run {
                                               where, worker.version, version)};
             }
             auto const& digests = received_[static_cast<std::size_t>(worker.rank - 1)];
-            if (digests != sent_) throw demo_failed{where + difference(digests)};
+            auto const& expected = expected_of(worker.rank);
+            if (digests != expected) throw demo_failed{where + difference(digests, expected)};
         }
     }
-    std::string difference(weight_digests const& digests) const {
+    weight_digests const& expected_of(int rank) const {
+        return expected_[static_cast<std::size_t>(options_.shard_of_worker(rank).rank)];
+    }
+    std::string difference(weight_digests const& digests, weight_digests const& expected) const {
         std::size_t differ = 0;
         std::string first;
-        for (std::size_t i = 0; i < sent_.tensors.size() && i < digests.tensors.size(); ++i) {
-            if (digests.tensors[i] == sent_.tensors[i] || differ++ > 0) continue;
-            first = fmt::format("tensor '{}' has digest {}, sent with {}",
-                                weights_.parameters()[i].name, digest_text(digests.tensors[i]),
-                                digest_text(sent_.tensors[i]));
+        for (std::size_t i = 0; i < expected.tensors.size() && i < digests.tensors.size(); ++i) {
+            if (digests.tensors[i] == expected.tensors[i] || differ++ > 0) continue;
+            first = fmt::format("tensor '{}' has digest {}, sent with {}", own_[i].name,
+                                digest_text(digests.tensors[i]), digest_text(expected.tensors[i]));
         }
-        if (differ == 0) first = "the tensors' digests are equal, the model's are not";
+        if (digests.tensors.size() != expected.tensors.size()) {
+            first = fmt::format("{}, expected {}", counted(digests.tensors.size(), "tensor"),
+                                expected.tensors.size());
+        } else if (differ == 0)
+            first = "the tensors' digests are equal, the model's are not";
         auto const more =
             differ > 1 ? fmt::format(", and {} more", counted(differ - 1, "tensor")) : "";
         return fmt::format(" holds other bytes than the trainer: {}{}", first, more);
@@ -207,8 +240,12 @@ class demo_run {
     [[noreturn]] void fail_at(std::string const& what, phase where, int rank,
                               std::string const& why) {
         auto const killed = team_.find_killed(deadline::after(std::chrono::milliseconds{500}));
-        throw demo_failed{fmt::format("{} failed in phase {} at {}: {}", what, to_string(where),
-                                      team_.describe(killed != 0 ? killed : rank), why)};
+        auto const drill =
+            killed != 0 && killed == options_.killed_rank
+                ? fmt::format(" (as --kill {}@{} asked)", killed, to_string(options_.killed_in))
+                : "";
+        throw demo_failed{fmt::format("{} failed in phase {} at {}{}: {}", what, to_string(where),
+                                      team_.describe(killed != 0 ? killed : rank), drill, why)};
     }
     [[noreturn]] void fail_by(std::string const& what, error const& failure) {
         auto const& facts = failure.facts();
@@ -225,6 +262,9 @@ class demo_run {
     worker_team team_{};
     send_update send_{};  // after the team: it leaves the group first
     weight_digests sent_{};
+    std::vector<own_tensor> own_ = own_tensors(weights_.parameters(), options_.tensor_parallel);
+    std::vector<weight_digests> expected_ =  // by rank of a tensor-parallel group
+        std::vector<weight_digests>(static_cast<std::size_t>(options_.tensor_parallel));
     std::vector<weight_digests> received_ =
         std::vector<weight_digests>(static_cast<std::size_t>(options_.workers));
 };
@@ -243,8 +283,38 @@ void check_files(demo_options const& options, weight_memory const& weights) {
     }
 }
 
+void check_workers(demo_options const& options) {
+    if (options.workers % options.tensor_parallel == 0) return;
+    throw bad_usage{fmt::format("--tp: expected a number that divides the {} workers, got {}",
+                                options.workers, options.tensor_parallel)};
+}
+
+void check_kill(demo_options const& options) {
+    if (options.killed_rank == 0) return;
+    if (options.transport != "gloo")
+        throw bad_usage{"--kill: expected processes (--transport gloo), got threads (local)"};
+    if (options.killed_rank <= options.workers) return;
+    throw bad_usage{fmt::format("--kill: expected a rank from 1 to {}, got {}", options.workers,
+                                options.killed_rank)};
+}
+
+// RANK@PHASE
+void parse_kill(demo_options& options, std::string const& text) {
+    auto const at = text.find('@');
+    auto const where = at == std::string::npos ? std::nullopt : parse_phase(text.substr(at + 1));
+    if (!where) {
+        throw CLI::ValidationError{"--kill",
+                                   fmt::format("expected RANK@PHASE, PHASE one of {}, got '{}'",
+                                               fmt::join(detail::phase_names, " "), text)};
+    }
+    options.killed_rank = parse_number<int>("--kill", text.substr(0, at), 1, 64);
+    options.killed_in = *where;
+}
+
 exit_code run_demo(demo_options const& options) {
     ::signal(SIGPIPE, SIG_IGN);  // who is gone is found out where it is dealt with
+    check_workers(options);
+    check_kill(options);
     auto weights = copy_of(open_model(options.model));
     check_files(options, weights);
     return demo_run{options, weights}.run();
@@ -270,10 +340,20 @@ command add_demo(CLI::App& program) {
                "Tensors one by one, or the small ones packed");
     add_choice(*app, "--transport", o.transport, transport_names,
                "Workers as threads, or as processes over Gloo");
+    add_number(*app, "--tp", o.tensor_parallel, 1, 64, "N",
+               "Workers that share a copy of the model, each with its tensor-parallel shard");
+    add_choice(*app, "--policy", o.policy, policy_names,
+               "Updates write what is served, or a second set while a reader goes on");
     add_text(*app, "--dump", o.dump, "DIR",
              "Write what each worker received: DIR/rank-R.safetensors");
     app->add_flag("--corrupt-one-byte", o.corrupt,
                   "Flip a byte at one worker after the last update: the demo must fail");
+    app->add_option_function<std::string>(
+           "--kill", [chosen](std::string const& text) { parse_kill(*chosen, text); },
+           "That worker ends itself by SIGKILL in the last round's phase (connect: as the group "
+           "forms): the demo must fail")
+        ->take_last()
+        ->type_name("RANK@PHASE");
     add_number(*app, "--deadline", o.deadline_s, 0.1, day, "SECONDS", "No byte moved for so long");
     add_number(*app, "--announce-deadline", o.announce_deadline_s, 0.1, 30 * day, "SECONDS",
                "No update announced for so long");

@@ -11,12 +11,17 @@
 
 #include <program/weight_change.hpp>
 
+#include <weightcast/base/phase.hpp>
 #include <weightcast/engine/transfer_settings.hpp>
+#include <weightcast/model/commit_policy.hpp>
+#include <weightcast/model/shadow.hpp>
+#include <weightcast/model/sliced_layout.hpp>
 
 namespace weightcast::program {
 
 inline constexpr std::array<std::string_view, 2> engine_names{"dense", "packed"};
 inline constexpr std::array<std::string_view, 2> transport_names{"local", "gloo"};
+inline constexpr std::array<std::string_view, 2> policy_names{in_place::name, shadow::name};
 
 struct demo_options {
     std::string model{};
@@ -25,12 +30,23 @@ struct demo_options {
     change_options change{};
     std::string engine = "packed";
     std::string transport = "gloo";
+    int tensor_parallel = 1;  ///< workers that share a copy of the model
+    std::string policy{in_place::name};
     std::string dump{};  ///< a folder; empty: nothing is written
     bool corrupt = false;
+    int killed_rank = 0;               ///< that ends itself; 0: none
+    phase killed_in = phase::connect;  ///< of the last round; `connect`: as the group forms
     double deadline_s = 20;
     double announce_deadline_s = 1800;
     bool json = false;
 
+    /// What of a copy the worker of that rank holds.
+    shard_position shard_of_worker(int rank) const {
+        return {(rank - 1) % tensor_parallel, tensor_parallel};
+    }
+    bool kills(int rank, phase where) const { return rank == killed_rank && where == killed_in; }
+    /// Workers read snapshots while updates come.
+    bool has_readers() const { return policy == shadow::name; }
     std::chrono::milliseconds stall() const { return in_ms(deadline_s); }
     std::chrono::milliseconds announcement() const { return in_ms(announce_deadline_s); }
     /// How long the group may take to form: everybody is there and waits.

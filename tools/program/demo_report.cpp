@@ -41,12 +41,19 @@ json::value demo_report::to_json() const {
     }
     json::array all_workers;
     for (auto const& w : workers) {
-        all_workers.push_back(json::object{
-            {"rank", w.rank}, {"digest", program::to_json(w.digest)}, {"version", w.version}});
+        json::object worker{{"rank", w.rank}, {"digest", program::to_json(w.digest)}};
+        if (options.tensor_parallel > 1)
+            worker["expected_digest"] = program::to_json(w.expected_digest);
+        worker["version"] = w.version;
+        if (options.has_readers()) worker["snapshots"] = w.snapshots;
+        if (!w.last_word.empty()) worker["survived"] = w.last_word;
+        all_workers.push_back(std::move(worker));
     }
     return json::object{{"model", options.model},
                         {"tensors", tensors},
                         {"bytes", bytes},
+                        {"policy", options.policy},
+                        {"tp", options.tensor_parallel},
                         {"rounds", std::move(all_rounds)},
                         {"workers", std::move(all_workers)},
                         {"trainer_digest", program::to_json(trainer_digest)},
@@ -59,11 +66,14 @@ std::string demo_report::heading() const {
     return fmt::format(
         "model    {}\n"
         "         {}, {}\n"
-        "workers  {} {}{} over {}, engine {}\n"
+        "workers  {} {}{} over {}, engine {}, policy {}{}\n"
         "change   {} of the elements before each round, seed {}\n\n",
         printable(options.model), counted(tensors, "tensor"), counted(bytes, "byte"),
-        options.workers, kind, many, options.transport, options.engine, options.change.fraction,
-        options.change.seed);
+        options.workers, kind, many, options.transport, options.engine, options.policy,
+        options.tensor_parallel == 1
+            ? ""
+            : fmt::format(", tensor-parallel over {}", options.tensor_parallel),
+        options.change.fraction, options.change.seed);
 }
 
 text_table demo_report::table() const {
@@ -90,11 +100,21 @@ std::vector<std::string> demo_report::row(round_record const& round) {
 }
 
 std::string demo_report::conclusion() const {
-    return fmt::format(
-        "\nverified: {} {} version {} with the trainer's digest {}\n",
+    auto text = fmt::format(
+        "\nverified: {} {} {}version {} with {} {}\n",
         workers.size() == 1 ? "the worker" : fmt::format("all {} workers", workers.size()),
-        workers.size() == 1 ? "holds" : "hold", rounds.back().version,
+        workers.size() == 1 ? "holds" : "hold",
+        options.tensor_parallel == 1 ? "" : "their shards of ", rounds.back().version,
+        options.tensor_parallel == 1 ? "the trainer's digest"
+                                     : "the digests that the trainer computed from its",
         digest_text(*trainer_digest));
+    if (options.has_readers()) {
+        std::uint64_t snapshots = 0;
+        for (auto const& w : workers) snapshots += w.snapshots;
+        text += fmt::format("          {} read meanwhile, each of one version\n",
+                            counted(snapshots, "snapshot"));
+    }
+    return text;
 }
 
 }  // namespace weightcast::program

@@ -31,8 +31,11 @@ struct round_record {
 /// What a worker reported last.
 struct worker_record {
     int rank = 0;
-    std::optional<std::uint64_t> digest{};  ///< nothing: it reported none
+    std::optional<std::uint64_t> digest{};           ///< nothing: it reported none
+    std::optional<std::uint64_t> expected_digest{};  ///< what the trainer computed of its shard
     std::uint64_t version = 0;
+    std::uint64_t snapshots = 0;  ///< that its reader went through
+    std::string last_word{};      ///< of a survivor of --kill
 };
 
 struct demo_report {

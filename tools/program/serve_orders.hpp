@@ -2,16 +2,19 @@
 #pragma once
 // What a worker does, whatever the transport: it receives updates into its own memory and reports digests.
 
-#include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <span>
+#include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include <program/channel.hpp>
+#include <program/death.hpp>
+#include <program/held_weights.hpp>
+#include <program/snapshot_reader.hpp>
 #include <program/weight_digest.hpp>
 #include <program/weight_file.hpp>
-#include <program/weight_memory.hpp>
 #include <program/worker_messages.hpp>
 
 #include <weightcast/base/deadline.hpp>
@@ -19,22 +22,27 @@
 #include <weightcast/comm/concepts.hpp>
 #include <weightcast/engine/dense_engine.hpp>
 #include <weightcast/engine/engine_group.hpp>
-#include <weightcast/model/parameter_tables.hpp>
+#include <weightcast/kernels/model_digest.hpp>
+#include <weightcast/model/commit_policy.hpp>
 #include <weightcast/session/weight_worker.hpp>
 
 namespace weightcast::program {
 
-/// A worker that has its set-up. Of one thread.
-template <Communicator C>
+/// A worker that has its set-up. Of one thread; where its policy leaves readers the old version, one reads all the time
+/// while an update is received.
+template <Communicator C, CommitPolicy<host_runtime> Policy>
 class order_server {
-    using engine_type = dense_engine<C, parameter_tables<>>;
+    using held_type = held_weights<Policy>;
+    using engine_type = dense_engine<C, typename held_type::tables_type, death_in_payload>;
+    static constexpr bool keeps_readers = Policy::template memory<host_runtime>::sets == 2;
 
   public:
     order_server(worker_setup const& setup, channel& control, communicator_factory<C> join)
         : setup_{setup},
           control_{control},
-          weights_{setup.parameters},
-          worker_{engine_type{std::move(join), filled(tables_, weights_), setup.limits}} {}
+          held_{setup.parameters, setup.shard},
+          worker_{engine_type{std::move(join), held_.tables(), setup.limits,
+                              death_in_payload{dies_in_}}} {}
 
     /// Until the trainer closes the control channel.
     /// @throws what a transfer throws: it was reported
@@ -52,44 +60,56 @@ class order_server {
     }
 
   private:
-    static parameter_tables<>& filled(parameter_tables<>& tables, weight_memory const& weights) {
-        for (std::size_t i = 0; i < weights.size(); ++i) {
-            tables.main().add(weights.parameters()[i].name, weights.tensor(i));
-        }
-        return tables;
-    }
     // Between two orders the trainer trains, or listens to others: as long as it may, and no longer.
     deadline patience() const { return deadline::after(setup_.limits.announcement); }
     void report(worker_report const& what) { control_.send(to_json(what), patience()); }
 
-    void obey(join_order) {
+    void obey(join_order order) {
+        if (order.dies) die_in(phase::connect, phase::connect);
         worker_.init(setup_.init());
         report(done_report{});
     }
     void obey(receive_order order) {
-        auto const updated = worker_.serve_one();
-        if (order.corrupt) flip_one_byte();
-        report(received_report{updated.version.number, digests_of(weights_)});
+        std::optional<snapshot_reader> reader;
+        if (keeps_readers) reader.emplace([this] { return read(); });
+        auto const updated = receive(order.dies_in);
+        if (reader) {
+            published_[updated.version.number] = read().digest;
+            snapshots_ += reader->stop(published_);
+        }
+        if (order.corrupt) held_.flip_one_byte();
+        auto const held = held_.snapshot();
+        report(received_report{held.version().number, digests_of(held_.tensors(held)), snapshots_});
+    }
+    update_report receive(death_phase const& dies_in) {
+        dies_in_ = dies_in;
+        if (!dies_in_) return worker_.serve_one();
+        auto const announced = worker_.next();
+        die_in(phase::preflight, dies_in_);
+        auto update = worker_.start(announced.target());
+        update.receive(announced);
+        die_in(phase::vote, dies_in_);
+        auto report = std::move(update).finish();
+        die_in(phase::commit, dies_in_);
+        return report;
     }
     void obey(dump_order const& order) {
-        write_weights(weights_, order.file);
+        auto const held = held_.snapshot();
+        write_weights(held_.tensors(held), order.file);
         report(done_report{});
     }
-    // The last byte of the largest tensor.
-    void flip_one_byte() {
-        std::span<std::byte> largest;
-        for (std::size_t i = 0; i < weights_.size(); ++i) {
-            auto const bytes = weights_.bytes_of(i);
-            if (bytes.size() > largest.size()) largest = bytes;
-        }
-        if (!largest.empty()) largest.back() ^= std::byte{1};
+    snapshot_reading read() const {
+        auto const held = held_.snapshot();
+        return {held.version().number, model_digest(held_.tensors(held))};
     }
 
     worker_setup const& setup_;
     channel& control_;
-    weight_memory weights_;
-    parameter_tables<> tables_;
+    death_phase dies_in_{};  // in the next update
+    held_type held_;
     weight_worker<engine_type> worker_;
+    std::map<std::uint64_t, std::uint64_t> published_{{0, read().digest}};  // digests by version
+    std::uint64_t snapshots_ = 0;  // that readers went through
 };
 
 }  // namespace weightcast::program

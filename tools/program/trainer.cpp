@@ -30,6 +30,8 @@ worker_setup setup_of(demo_options const& options, weight_memory const& weights,
             .size = options.workers + 1,
             .connect = options.connect(),
             .limits = options.limits(weights.bytes()),
+            .policy = options.policy,
+            .shard = options.shard_of_worker(rank),
             .parameters = {weights.parameters().begin(), weights.parameters().end()}};
 }
 
@@ -75,7 +77,8 @@ void set_up(demo_options const& options, weight_memory const& weights, worker_te
         team.set_up(rank, setup, until);
     }
     team.await_done(until);
-    team.order_all(join_order{}, until);
+    for (int rank = 1; rank <= options.workers; ++rank)
+        team.order(rank, join_order{options.kills(rank, phase::connect)}, until);
 }
 
 send_update form_local_group(demo_options const& options, weight_memory const& weights,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,11 +36,7 @@ weight_memory copy_of(safetensors_model const& model) {
     return copy;
 }
 
-void write_weights(weight_memory const& weights, std::string const& path) {
-    std::vector<named_view<>> tensors;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        tensors.push_back({weights.parameters()[i].name, weights.tensor(i)});
-    }
+void write_weights(std::span<named_view<> const> tensors, std::string const& path) {
     write_safetensors(path, tensors);
 }
 

@@ -50,4 +50,10 @@ tensor_view<> weight_memory::tensor(std::size_t index) const {
     return {bytes_of(index).data(), p.type, p.shape};
 }
 
+std::vector<named_view<>> weight_memory::tensors() const {
+    std::vector<named_view<>> all;
+    for (std::size_t i = 0; i < size(); ++i) all.push_back({parameters_[i].name, tensor(i)});
+    return all;
+}
+
 }  // namespace weightcast::program

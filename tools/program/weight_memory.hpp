@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <weightcast/model/parameter.hpp>
+#include <weightcast/tensor/named_view.hpp>
 #include <weightcast/tensor/tensor_view.hpp>
 
 namespace weightcast::program {
@@ -27,6 +28,8 @@ class weight_memory {
 
     std::span<std::byte> bytes_of(std::size_t index) const;
     tensor_view<> tensor(std::size_t index) const;
+    /// All of them, in the order of the parameters.
+    std::vector<named_view<>> tensors() const;
 
   private:
     struct unmap {

@@ -15,10 +15,17 @@
 #include <program/transports.hpp>
 
 #include <weightcast/base/log.hpp>
+#include <weightcast/model/commit_policy.hpp>
+#include <weightcast/model/shadow.hpp>
 
 namespace weightcast::program {
 
 namespace {
+
+template <class Policy, Communicator C>
+void serve_under(worker_setup const& setup, channel& control, communicator_factory<C> join) {
+    order_server<C, Policy>{setup, control, std::move(join)}.serve();
+}
 
 /// @throws what the worker throws
 template <class Join>
@@ -27,8 +34,8 @@ void serve(channel& control, Join const& join) {
     if (!message) return;  // the trainer is gone
     auto const setup = setup_of(*message);
     print_process(setup.rank);
-    auto factory = join(setup);
-    order_server{setup, control, std::move(factory)}.serve();
+    if (setup.policy == shadow::name) return serve_under<shadow>(setup, control, join(setup));
+    serve_under<in_place>(setup, control, join(setup));
 }
 
 bool is_socket(int descriptor) noexcept {

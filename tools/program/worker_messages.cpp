@@ -83,6 +83,8 @@ json::value to_json(worker_setup const& setup) {
             {"at", setup.at},
             {"connect_ms", setup.connect.count()},
             {"limits", to_json(setup.limits)},
+            {"policy", setup.policy},
+            {"shard", json::array{setup.shard.rank, setup.shard.ranks}},
             {"parameters", std::move(parameters)}};
 }
 
@@ -96,6 +98,9 @@ worker_setup setup_of(json::value const& message) {
         setup.limits.announcement = span_of(limits.at("announcement_ms"));
         setup.limits.stall = span_of(limits.at("stall_ms"));
         setup.limits.update = span_of(limits.at("update_ms"));
+        setup.policy = text_of(m.at("policy"));
+        setup.shard.rank = m.at("shard").at(0).to_number<std::int64_t>();
+        setup.shard.ranks = m.at("shard").at(1).to_number<std::int64_t>();
         for (auto const& p : m.at("parameters").as_array()) {
             setup.parameters.push_back(parameter_of_json(p));
         }
@@ -104,21 +109,26 @@ worker_setup setup_of(json::value const& message) {
 }
 
 json::value to_json(worker_order const& order) {
-    return std::visit(overloaded{[](join_order) -> json::value { return {{"order", "join"}}; },
-                                 [](receive_order o) -> json::value {
-                                     return {{"order", "receive"}, {"corrupt", o.corrupt}};
-                                 },
-                                 [](dump_order const& o) -> json::value {
-                                     return {{"order", "dump"}, {"file", o.file}};
-                                 }},
-                      order);
+    return std::visit(
+        overloaded{
+            [](join_order o) -> json::value { return {{"order", "join"}, {"dies", o.dies}}; },
+            [](receive_order o) -> json::value {
+                return {{"order", "receive"},
+                        {"corrupt", o.corrupt},
+                        {"dies_in", std::string{o.dies_in ? to_string(*o.dies_in) : ""}}};
+            },
+            [](dump_order const& o) -> json::value {
+                return {{"order", "dump"}, {"file", o.file}};
+            }},
+        order);
 }
 
 worker_order order_of(json::value const& message) {
     return read(message, "order", [](json::object const& m) -> worker_order {
         auto const order = text_of(m.at("order"));
-        if (order == "join") return join_order{};
-        if (order == "receive") return receive_order{m.at("corrupt").as_bool()};
+        if (order == "join") return join_order{m.at("dies").as_bool()};
+        if (order == "receive")
+            return receive_order{m.at("corrupt").as_bool(), parse_phase(text_of(m.at("dies_in")))};
         if (order == "dump") return dump_order{text_of(m.at("file"))};
         throw bad_input{"unknown order '" + order + "'"};
     });
@@ -133,6 +143,7 @@ json::value to_json(worker_report const& report) {
                                      return {{"report", "received"},
                                              {"version", r.version},
                                              {"digest", digest_text(r.digests.model)},
+                                             {"snapshots", r.snapshots},
                                              {"tensors", std::move(tensors)}};
                                  },
                                  [](failed_report const& r) -> json::value {
@@ -149,6 +160,7 @@ worker_report report_of(json::value const& message) {
         if (report != "received") throw bad_input{"unknown report '" + report + "'"};
         received_report r{.version = m.at("version").to_number<std::uint64_t>()};
         r.digests.model = digest_of(m.at("digest"));
+        r.snapshots = m.at("snapshots").to_number<std::uint64_t>();
         for (auto const& d : m.at("tensors").as_array()) r.digests.tensors.push_back(digest_of(d));
         return r;
     });

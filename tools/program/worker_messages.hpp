@@ -10,11 +10,13 @@
 #include <vector>
 
 #include <boost/json/value.hpp>
+#include <program/death.hpp>
 #include <program/weight_digest.hpp>
 
 #include <weightcast/engine/engine_group.hpp>
 #include <weightcast/engine/transfer_settings.hpp>
 #include <weightcast/model/parameter.hpp>
+#include <weightcast/model/sliced_layout.hpp>
 
 namespace weightcast::program {
 
@@ -25,15 +27,20 @@ struct worker_setup {
     std::string at{};  ///< endpoint of the rendezvous; unused by `local`
     std::chrono::milliseconds connect{30'000};
     transfer_limits limits{};
+    std::string policy{};    ///< the commit policy's name
+    shard_position shard{};  ///< among the workers that share a model
     std::vector<parameter> parameters{};
 
     group_init init() const { return {.at = at, .rank = rank, .size = size}; }
 };
 
 /// Trainer to worker: orders. The end of the stream is the last one.
-struct join_order {};
+struct join_order {
+    bool dies = false;  ///< instead of joining
+};
 struct receive_order {
-    bool corrupt = false;  ///< flip one byte of what was received
+    bool corrupt = false;   ///< flip one byte of what was received
+    death_phase dies_in{};  ///< end by SIGKILL in that phase
 };
 struct dump_order {
     std::string file;
@@ -45,6 +52,7 @@ struct done_report {};
 struct received_report {
     std::uint64_t version = 0;
     weight_digests digests{};
+    std::uint64_t snapshots = 0;  ///< that readers went through so far, none of them mixed
 };
 struct failed_report {
     std::string message;

@@ -54,10 +54,6 @@ void worker_team::order(int rank, worker_order const& order, deadline until) {
     send(rank, to_json(order), until);
 }
 
-void worker_team::order_all(worker_order const& order, deadline until) {
-    for (int rank = 1; rank <= count(); ++rank) this->order(rank, order, until);
-}
-
 void worker_team::send(int rank, boost::json::value const& message, deadline until) {
     try {
         of(rank).control.send(message, until);
@@ -92,6 +88,19 @@ received_report worker_team::received(int rank, deadline until) {
 void worker_team::await_done(deadline until) {
     for (int rank = 1; rank <= count(); ++rank) {
         static_cast<void>(answer<done_report>(rank, until));
+    }
+}
+
+std::string worker_team::last_word(int rank, deadline until) {
+    try {
+        for (;;) {
+            auto const said = report(rank, until);
+            if (auto const* failure = std::get_if<failed_report>(&said)) return failure->message;
+            if (auto const* held = std::get_if<received_report>(&said))
+                return fmt::format("it holds version {}", held->version);
+        }
+    } catch (worker_lost const& lost) {
+        return lost.what();
     }
 }
 

@@ -47,12 +47,13 @@ class worker_team {
     void set_up(int rank, worker_setup const& setup, deadline until);
     /// @throws worker_lost
     void order(int rank, worker_order const& order, deadline until);
-    void order_all(worker_order const& order, deadline until);
     /// What a worker answers. @throws worker_lost
     received_report received(int rank, deadline until);
     /// Waits until every worker has done what it was told. @throws worker_lost
     void await_done(deadline until);
 
+    /// What a worker says last: why it failed, or the version that it holds.
+    std::string last_word(int rank, deadline until);
     /// A worker process that a signal ended before the deadline; 0 for none.
     int find_killed(deadline until);
     /// "rank 1 (pid 4711, killed by signal 9)", as far as it is known.
