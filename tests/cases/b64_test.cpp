@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(b64_released_buffers_are_poisoned_on_request) {
     char const* const sanitizer = std::getenv("WEIGHTCAST_SANITIZER");
     if (sanitizer != nullptr && std::string{sanitizer} == "address")
         return;  // there, reading it would be the report
-    settings_scope const strict{poisoning()};
+    settings_scope const strict{{.poison_freed = true}};
     auto group = local_group{1, {.where = {host1}}}.join(0);
     settled const done{group};
     void const* view = nullptr;

@@ -46,7 +46,7 @@ void run(silent sender_is, device where, packing_options const& packing) {
                          return "";
                      },
                      [&]() -> std::string {
-                         settings_scope const strict{poisoning()};
+                         settings_scope const strict{{.poison_freed = true}};
                          parameter_tables<> tables;
                          test_model held{where, specs, old_bytes};
                          held.add_to(tables.main());

@@ -2,6 +2,7 @@
 // What the tests of host_runtime share: a blocked stream, settings for a scope, operations on plain memory.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -48,19 +49,16 @@ class stream_blocker<host_runtime> {
 /// Settings as long as it lives; then those before.
 class settings_scope {
   public:
-    explicit settings_scope(host_runtime_settings const& wanted) { runtime::configure(wanted); }
+    /// Devices that a test has added stay: something may live on them.
+    explicit settings_scope(host_runtime_settings wanted) {
+        wanted.device_count = std::max(wanted.device_count, before_.device_count);
+        runtime::configure(wanted);
+    }
     settings_scope(settings_scope&&) = delete;
     ~settings_scope() { runtime::configure(before_); }
 
   private:
     host_runtime_settings before_ = runtime::settings();
 };
-
-/// The settings as they are, and freed memory is poisoned: what was used after that shows.
-inline host_runtime_settings poisoning() {
-    auto settings = runtime::settings();
-    settings.poison_freed = true;
-    return settings;
-}
 
 }  // namespace weightcast::test

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -410,6 +412,34 @@ BOOST_AUTO_TEST_CASE(a_dump_that_cannot_be_written) {
         BOOST_TEST(run.err.find("rank-2.safetensors") != std::string::npos, run.err);
         BOOST_TEST(run.out.find("verified") == std::string::npos);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_trace_has_what_every_rank_did) {
+    demo_files const files;
+    for (std::string const transport : {"local", "gloo"}) {
+        auto const file = files.folder / "trace.json";
+        auto const run = files.demo({"--trace", file, "--transport", transport, "--rounds", "2"});
+        BOOST_REQUIRE_MESSAGE(run.exit_code == 0, run.err);
+        std::ifstream in{file};
+        std::string const text{std::istreambuf_iterator<char>{in}, {}};
+        auto const trace = json::parse(text);
+        std::set<std::string> tracks;
+        for (auto const& e : trace.at("traceEvents").as_array()) {
+            if (e.at("name") != "thread_name") continue;
+            tracks.insert(std::to_string(number(e.at("pid"))) + " " +
+                          json::value_to<std::string>(e.at("args").at("name")));
+        }
+        BOOST_TEST(tracks.contains("0 pack"), transport);
+        for (auto const* rank : {"0", "1", "2"}) {
+            BOOST_TEST(tracks.contains(std::string{rank} + " broadcast"), transport);
+            BOOST_TEST(tracks.contains(std::string{rank} + " phases"), transport);
+        }
+        BOOST_TEST(!std::filesystem::exists(file + ".rank-1"));
+        std::filesystem::remove(file);
+    }
+    auto const nowhere = files.demo({"--trace", files.folder / "none/trace.json"});
+    BOOST_TEST(nowhere.exit_code == 2);
+    BOOST_TEST(nowhere.err.find("--trace: cannot write") != std::string::npos, nowhere.err);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@
 #include <program/output.hpp>
 #include <program/tensor_parallel.hpp>
 #include <program/text_table.hpp>
+#include <program/trace_files.hpp>
 #include <program/trainer.hpp>
 #include <program/weight_change.hpp>
 #include <program/weight_digest.hpp>
@@ -89,6 +91,7 @@ class demo_run {
             compare(round);
         }
         if (!options_.dump.empty()) dump();
+        if (!options_.trace.empty()) write_traces();
         send_ = nullptr;  // leaves the group before the workers do
         team_.dismiss();
     }
@@ -116,7 +119,7 @@ class demo_run {
 
     send_update form() {
         try {
-            return form_group(options_, weights_, team_);
+            return form_group(options_, weights_, team_, trace_);
         } catch (worker_lost const& lost) {
             fail_at("forming the group", phase::connect, lost.rank, lost.what());
         } catch (error const& failure) {
@@ -230,6 +233,24 @@ class demo_run {
         }
     }
 
+    void write_traces() {
+        auto const until = answer_deadline();
+        std::vector<std::string> parts{options_.trace};
+        try {
+            for (int rank = 1; rank <= team_.count(); ++rank) {
+                parts.push_back(fmt::format("{}.rank-{}", options_.trace, rank));
+                team_.order(rank, trace_order{parts.back()}, until);
+            }
+            team_.await_done(until);
+            write_trace(trace_, options_.trace);
+            join_traces(parts, options_.trace);
+        } catch (worker_lost const& lost) {
+            fail_at("writing the trace", phase::commit, lost.rank, lost.what());
+        } catch (error const& failure) {
+            throw demo_failed{failure.what()};
+        }
+    }
+
     // All workers may use the same cores and disk.
     deadline answer_deadline() const {
         return deadline::after(
@@ -259,6 +280,7 @@ class demo_run {
     text_table table_;
     // row by row, but where the rows would stand among the progress bars of the same terminal
     bool live_ = !is_terminal(STDOUT_FILENO) || !is_terminal(STDERR_FILENO);
+    chrome_trace trace_{trace_of_rank(0, !options_.trace.empty())};
     worker_team team_{};
     send_update send_{};  // after the team: it leaves the group first
     weight_digests sent_{};
@@ -273,6 +295,9 @@ void check_files(demo_options const& options, weight_memory const& weights) {
     if (weights.size() == 0) throw bad_usage{"'" + options.model + "' holds no tensors"};
     if (options.corrupt && weights.bytes() == 0) {
         throw bad_usage{"--corrupt-one-byte: the tensors of '" + options.model + "' have no bytes"};
+    }
+    if (!options.trace.empty() && !std::ofstream{options.trace, std::ios::app}) {
+        throw bad_usage{"--trace: cannot write the file '" + options.trace + "'"};
     }
     if (options.dump.empty()) return;
     std::error_code failure;
@@ -346,6 +371,8 @@ command add_demo(CLI::App& program) {
                "Updates write what is served, or a second set while a reader goes on");
     add_text(*app, "--dump", o.dump, "DIR",
              "Write what each worker received: DIR/rank-R.safetensors");
+    add_text(*app, "--trace", o.trace, "FILE.json",
+             "Write when each rank packed, broadcast and unpacked, for ui.perfetto.dev");
     app->add_flag("--corrupt-one-byte", o.corrupt,
                   "Flip a byte at one worker after the last update: the demo must fail");
     app->add_option_function<std::string>(

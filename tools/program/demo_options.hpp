@@ -32,7 +32,8 @@ struct demo_options {
     std::string transport = "gloo";
     int tensor_parallel = 1;  ///< workers that share a copy of the model
     std::string policy{in_place::name};
-    std::string dump{};  ///< a folder; empty: nothing is written
+    std::string dump{};   ///< a folder; empty: nothing is written
+    std::string trace{};  ///< a file; empty: nothing is written
     bool corrupt = false;
     int killed_rank = 0;               ///< that ends itself; 0: none
     phase killed_in = phase::connect;  ///< of the last round; `connect`: as the group forms

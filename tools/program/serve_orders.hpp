@@ -13,6 +13,7 @@
 #include <program/death.hpp>
 #include <program/held_weights.hpp>
 #include <program/snapshot_reader.hpp>
+#include <program/trace_files.hpp>
 #include <program/weight_digest.hpp>
 #include <program/weight_file.hpp>
 #include <program/worker_messages.hpp>
@@ -24,6 +25,7 @@
 #include <weightcast/engine/engine_group.hpp>
 #include <weightcast/kernels/model_digest.hpp>
 #include <weightcast/model/commit_policy.hpp>
+#include <weightcast/observe/traced_progress.hpp>
 #include <weightcast/session/weight_worker.hpp>
 
 namespace weightcast::program {
@@ -33,16 +35,18 @@ namespace weightcast::program {
 template <Communicator C, CommitPolicy<host_runtime> Policy>
 class order_server {
     using held_type = held_weights<Policy>;
-    using engine_type = dense_engine<C, typename held_type::tables_type, death_in_payload>;
+    using engine_type =
+        dense_engine<C, typename held_type::tables_type, traced_progress<death_in_payload>>;
     static constexpr bool keeps_readers = Policy::template memory<host_runtime>::sets == 2;
 
   public:
     order_server(worker_setup const& setup, channel& control, communicator_factory<C> join)
         : setup_{setup},
           control_{control},
+          trace_{trace_of_rank(setup.rank, setup.traced)},
           held_{setup.parameters, setup.shard},
           worker_{engine_type{std::move(join), held_.tables(), setup.limits,
-                              death_in_payload{dies_in_}}} {}
+                              traced_progress{trace_, death_in_payload{dies_in_}}}} {}
 
     /// Until the trainer closes the control channel.
     /// @throws what a transfer throws: it was reported
@@ -98,6 +102,10 @@ class order_server {
         write_weights(held_.tensors(held), order.file);
         report(done_report{});
     }
+    void obey(trace_order const& order) {
+        write_trace(trace_, order.file);
+        report(done_report{});
+    }
     snapshot_reading read() const {
         auto const held = held_.snapshot();
         return {held.version().number, model_digest(held_.tensors(held))};
@@ -106,6 +114,7 @@ class order_server {
     worker_setup const& setup_;
     channel& control_;
     death_phase dies_in_{};  // in the next update
+    chrome_trace trace_;
     held_type held_;
     weight_worker<engine_type> worker_;
     std::map<std::uint64_t, std::uint64_t> published_{{0, read().digest}};  // digests by version

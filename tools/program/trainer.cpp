@@ -12,6 +12,7 @@
 #include <weightcast/model/table_source.hpp>
 #include <weightcast/observe/progress_tee.hpp>
 #include <weightcast/observe/terminal_progress.hpp>
+#include <weightcast/observe/traced_progress.hpp>
 #include <weightcast/session/weight_sender.hpp>
 
 namespace weightcast::program {
@@ -32,28 +33,30 @@ worker_setup setup_of(demo_options const& options, weight_memory const& weights,
             .limits = options.limits(weights.bytes()),
             .policy = options.policy,
             .shard = options.shard_of_worker(rank),
+            .traced = !options.trace.empty(),
             .parameters = {weights.parameters().begin(), weights.parameters().end()}};
 }
 
 /// A sender that owns what it sends through; copies share it.
 template <Communicator C>
 class sender {
-    using progress = progress_tee<terminal_progress>;
+    using progress = traced_progress<progress_tee<terminal_progress>>;
     using engine = dense_trainer<C, progress>;
 
   public:
     sender(demo_options const& options, weight_memory const& weights, communicator_factory<C> join,
-           std::string at)
-        : owned_{std::make_shared<state>(options, weights, std::move(join), std::move(at))} {}
+           std::string at, chrome_trace& trace)
+        : owned_{std::make_shared<state>(options, weights, std::move(join), std::move(at), trace)} {
+    }
 
     update_result operator()() const { return owned_->sender.update(owned_->source); }
 
   private:
     struct state {
         state(demo_options const& options, weight_memory const& weights,
-              communicator_factory<C> join, std::string at)
+              communicator_factory<C> join, std::string at, chrome_trace& trace)
             : sender{engine{std::move(join), settings_of(options), options.limits(weights.bytes()),
-                            progress{bar}},
+                            progress{trace, progress_tee{bar}}},
                      {group_init{.at = std::move(at), .rank = 0, .size = options.workers + 1}}} {
             for (std::size_t i = 0; i < weights.size(); ++i) {
                 source.add(weights.parameters()[i].name, weights.tensor(i));
@@ -82,32 +85,33 @@ void set_up(demo_options const& options, weight_memory const& weights, worker_te
 }
 
 send_update form_local_group(demo_options const& options, weight_memory const& weights,
-                             worker_team& team) {
+                             worker_team& team, chrome_trace& trace) {
     local_group const group{options.workers + 1};
     team.start_threads(options.workers,
                        [group](channel control) { run_worker_thread(group, std::move(control)); });
     set_up(options, weights, team, {});
-    return sender<local_communicator>{options, weights, local_member(group), {}};
+    return sender<local_communicator>{options, weights, local_member(group), {}, trace};
 }
 
 send_update form_gloo_group(demo_options const& options, weight_memory const& weights,
-                            worker_team& team) {
+                            worker_team& team, chrome_trace& trace) {
     // processes first: they begin with nothing of ours open
     team.start_processes(options.workers);
     auto const server = std::make_shared<rendezvous_server>(endpoint{"127.0.0.1:0"},
                                                             server_options{.host_rank = 0});
     auto const at = to_string(server->at());
     set_up(options, weights, team, at);
-    return sender<gloo_communicator>{options, weights, gloo_member(options.connect(), server), at};
+    return sender<gloo_communicator>{options, weights, gloo_member(options.connect(), server), at,
+                                     trace};
 }
 
 }  // namespace
 
-send_update form_group(demo_options const& options, weight_memory const& weights,
-                       worker_team& team) {
+send_update form_group(demo_options const& options, weight_memory const& weights, worker_team& team,
+                       chrome_trace& trace) {
     print_process(0);
-    auto send = options.transport == "local" ? form_local_group(options, weights, team)
-                                             : form_gloo_group(options, weights, team);
+    auto send = options.transport == "local" ? form_local_group(options, weights, team, trace)
+                                             : form_gloo_group(options, weights, team, trace);
     team.await_done(deadline::after(options.connect()));
     return send;
 }

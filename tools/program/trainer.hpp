@@ -9,6 +9,7 @@
 #include <program/weight_memory.hpp>
 #include <program/worker_team.hpp>
 
+#include <weightcast/observe/chrome_trace.hpp>
 #include <weightcast/session/update_result.hpp>
 
 namespace weightcast::program {
@@ -17,9 +18,9 @@ namespace weightcast::program {
 using send_update = std::function<update_result()>;
 
 /// Starts the workers, gives them the model's metadata, forms the group over the transport that was chosen.
-/// The result refers to `weights`; destroying it leaves the group.
+/// The result refers to `weights` and `trace`; destroying it leaves the group.
 /// @throws worker_lost, weightcast::error  nothing was sent
-send_update form_group(demo_options const& options, weight_memory const& weights,
-                       worker_team& team);
+send_update form_group(demo_options const& options, weight_memory const& weights, worker_team& team,
+                       chrome_trace& trace);
 
 }  // namespace weightcast::program

@@ -84,6 +84,7 @@ json::value to_json(worker_setup const& setup) {
             {"connect_ms", setup.connect.count()},
             {"limits", to_json(setup.limits)},
             {"policy", setup.policy},
+            {"traced", setup.traced},
             {"shard", json::array{setup.shard.rank, setup.shard.ranks}},
             {"parameters", std::move(parameters)}};
 }
@@ -99,6 +100,7 @@ worker_setup setup_of(json::value const& message) {
         setup.limits.stall = span_of(limits.at("stall_ms"));
         setup.limits.update = span_of(limits.at("update_ms"));
         setup.policy = text_of(m.at("policy"));
+        setup.traced = m.at("traced").as_bool();
         setup.shard.rank = m.at("shard").at(0).to_number<std::int64_t>();
         setup.shard.ranks = m.at("shard").at(1).to_number<std::int64_t>();
         for (auto const& p : m.at("parameters").as_array()) {
@@ -119,6 +121,9 @@ json::value to_json(worker_order const& order) {
             },
             [](dump_order const& o) -> json::value {
                 return {{"order", "dump"}, {"file", o.file}};
+            },
+            [](trace_order const& o) -> json::value {
+                return {{"order", "trace"}, {"file", o.file}};
             }},
         order);
 }
@@ -130,6 +135,7 @@ worker_order order_of(json::value const& message) {
         if (order == "receive")
             return receive_order{m.at("corrupt").as_bool(), parse_phase(text_of(m.at("dies_in")))};
         if (order == "dump") return dump_order{text_of(m.at("file"))};
+        if (order == "trace") return trace_order{text_of(m.at("file"))};
         throw bad_input{"unknown order '" + order + "'"};
     });
 }

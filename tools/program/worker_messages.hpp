@@ -29,6 +29,7 @@ struct worker_setup {
     transfer_limits limits{};
     std::string policy{};    ///< the commit policy's name
     shard_position shard{};  ///< among the workers that share a model
+    bool traced = false;     ///< a trace_order comes
     std::vector<parameter> parameters{};
 
     group_init init() const { return {.at = at, .rank = rank, .size = size}; }
@@ -45,7 +46,10 @@ struct receive_order {
 struct dump_order {
     std::string file;
 };
-using worker_order = std::variant<join_order, receive_order, dump_order>;
+struct trace_order {
+    std::string file;
+};
+using worker_order = std::variant<join_order, receive_order, dump_order, trace_order>;
 
 /// Worker to trainer, after the set-up and after each order.
 struct done_report {};
