@@ -313,6 +313,15 @@ BOOST_AUTO_TEST_CASE(a_process_that_leaves_is_not_waited_for_and_one_killed_whil
     check(fleet.trainer->send(3), update_status::updated, "r3 updated 3, r2 dropped 2");
 }
 
+BOOST_AUTO_TEST_CASE(a_process_that_died_after_it_registered_costs_no_connect_deadline) {
+    gloo_fleet fleet{2, failure_policy::continue_without};
+    fleet.ranks[1]->process().kill();
+    auto const result = fleet.trainer->send(1);
+    check(result, update_status::updated, "r1 updated 1, r2 dropped default");
+    BOOST_TEST(result.attempts == 1);
+    BOOST_TEST(result.of("r2").message.find("did not answer") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(receivers_find_a_trainer_that_was_restarted) {
     gloo_fleet fleet{2, failure_policy::stop};
     check(fleet.trainer->send(1), update_status::updated, "r1 updated 1, r2 updated 1");
