@@ -6,6 +6,7 @@
 // The sending side of dense updates: one source, any number of groups.
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -161,7 +162,10 @@ class dense_trainer {
         a.shared = groups_.size() > 1;
         for (auto const& p : source.parameters()) {
             auto role = weight_role::base;
-            if constexpr (requires { role = p.role; }) role = p.role;
+            if constexpr (requires {
+                              { p.role } -> std::convertible_to<weight_role>;
+                          })
+                role = p.role;
             a.parameters.push_back({std::string{p.name}, p.type, extents{p.shape}, role});
         }
         placements_.clear();

@@ -207,7 +207,8 @@ class parameter_table {
             throw bad_argument{who + " waits for nothing"};
         for (auto const& name : step.after) require_known(name, who.c_str());
         for (auto const& p : step.inputs) {
-            if (p.name.empty() || index_.is_known(index_.look_up(std::string_view{p.name}))) {
+            if (p.name.empty() ||
+                parameter_index::is_known(index_.look_up(std::string_view{p.name}))) {
                 throw bad_argument{who + ": input '" + p.name + "' is in the table already"};
             }
             if (std::count_if(step.inputs.begin(), step.inputs.end(),

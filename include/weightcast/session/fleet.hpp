@@ -40,7 +40,7 @@ struct fleet_limits {
     /// A whole update, with all that is formed and sent again in it.
     std::chrono::milliseconds update{std::chrono::minutes{10}};
     /// For members to register again after their generation ended; longer than their communicators take to notice.
-    std::chrono::milliseconds regroup{std::chrono::seconds{10}};
+    std::chrono::milliseconds regroup{std::chrono::seconds{40}};
     /// For a registered member to answer that it is there, and for a request to the rendezvous.
     std::chrono::milliseconds answer{std::chrono::seconds{5}};
     /// For members to say after an update what they hold.

@@ -233,7 +233,7 @@ class fleet_member {
         return wrote ? member_status::rolled_back : member_status::unchanged;
     }
     /// The trainer waits for this. That it does not hear it is no failure of the update.
-    void tell(member_status status, std::string message) noexcept {
+    void tell(member_status status, std::string const& message) noexcept {
         try {
             if (status == member_status::updated || status == member_status::not_serving)
                 held_from_ = trainer_;
@@ -241,7 +241,7 @@ class fleet_member {
                                               .update = updates_++,
                                               .status = status,
                                               .held = held_version(),
-                                              .message = std::move(message)};
+                                              .message = message};
             board_.set(board_.report_key(token_), report.bytes(), deadline::after(limits_.answer));
         } catch (std::exception const& e) {
             log_line("fleet member '" + id_ + "' could not report: " + e.what());
@@ -269,7 +269,11 @@ class fleet_member {
     }
     // The engine's own limit, where it has one, is no longer than the caller's.
     void bound_announcement(deadline until) {
-        if constexpr (requires(E& e) { e.limits().announcement = std::chrono::milliseconds{}; }) {
+        if constexpr (requires(E& e) {
+                          {
+                              e.limits().announcement
+                          } -> std::convertible_to<std::chrono::milliseconds>;
+                      }) {
             auto& limit = worker_.engine().limits().announcement;
             if (!own_limit_) own_limit_ = limit;
             auto const left = std::chrono::ceil<std::chrono::milliseconds>(until.remaining());

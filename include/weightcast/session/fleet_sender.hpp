@@ -305,7 +305,9 @@ class fleet_sender {
     }
     // One attempt takes no longer than the whole may, where the engine has a limit.
     void bound_update(deadline until) {
-        if constexpr (requires(E& e) { e.limits().update = std::chrono::milliseconds{}; }) {
+        if constexpr (requires(E& e) {
+                          { e.limits().update } -> std::convertible_to<std::chrono::milliseconds>;
+                      }) {
             auto& limit = sender_.engine().limits().update;
             if (!own_limit_) own_limit_ = limit;
             auto const left = std::chrono::ceil<std::chrono::milliseconds>(until.remaining());
