@@ -56,7 +56,8 @@ class held_weights {
         std::span<std::byte> largest;
         for (auto const& t : tensors(held)) {
             if (t.tensor.bytes() <= largest.size()) continue;
-            auto* const first = static_cast<std::byte*>(const_cast<void*>(t.tensor.data()));
+            auto* const first =
+                const_cast<std::byte*>(static_cast<std::byte const*>(t.tensor.data()));
             largest = {first, static_cast<std::size_t>(t.tensor.bytes())};
         }
         if (!largest.empty()) largest.back() ^= std::byte{1};
