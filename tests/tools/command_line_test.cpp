@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(missing_and_surplus_arguments) {
 }
 
 BOOST_AUTO_TEST_CASE(flags_that_are_not_there) {
-    for (std::string const flag : {"--trace", "--nccl-library", "--to", "--layout", "--worker"}) {
+    for (std::string const flag : {"--nccl-library", "--to", "--layout", "--worker"}) {
         check_refused(run_program({"demo", "--model", "x", flag, "1"}),
                       {"unexpected argument: " + flag});
     }
