@@ -3,11 +3,7 @@
 // Door: workers, senders, fleets, and what an update did.
 
 #include <weightcast/session/fleet.hpp>
-#include <weightcast/session/fleet_board.hpp>
-#include <weightcast/session/fleet_desk.hpp>
 #include <weightcast/session/fleet_member.hpp>
-#include <weightcast/session/fleet_outcome.hpp>
-#include <weightcast/session/fleet_roster.hpp>
 #include <weightcast/session/fleet_sender.hpp>
 #include <weightcast/session/rpc_worker.hpp>
 #include <weightcast/session/update_result.hpp>

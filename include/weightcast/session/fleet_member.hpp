@@ -19,8 +19,8 @@
 #include <weightcast/base/log.hpp>
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/engine/engine_group.hpp>
+#include <weightcast/session/detail/fleet_board.hpp>
 #include <weightcast/session/fleet.hpp>
-#include <weightcast/session/fleet_board.hpp>
 #include <weightcast/session/update_result.hpp>
 #include <weightcast/session/weight_worker.hpp>
 

@@ -22,9 +22,9 @@
 #include <weightcast/engine/concepts.hpp>
 #include <weightcast/engine/engine_group.hpp>
 #include <weightcast/model/update_coverage.hpp>
+#include <weightcast/session/detail/fleet_desk.hpp>
+#include <weightcast/session/detail/fleet_outcome.hpp>
 #include <weightcast/session/fleet.hpp>
-#include <weightcast/session/fleet_desk.hpp>
-#include <weightcast/session/fleet_outcome.hpp>
 #include <weightcast/session/update_result.hpp>
 #include <weightcast/session/weight_sender.hpp>
 

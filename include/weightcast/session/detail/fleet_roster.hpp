@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <weightcast/model/weight_version.hpp>
-#include <weightcast/session/fleet_board.hpp>
+#include <weightcast/session/detail/fleet_board.hpp>
 
 namespace weightcast::detail {
 

@@ -17,8 +17,8 @@
 
 #include <weightcast/base/deadline.hpp>
 #include <weightcast/base/error.hpp>
+#include <weightcast/session/detail/fleet_desk.hpp>
 #include <weightcast/session/fleet.hpp>
-#include <weightcast/session/fleet_desk.hpp>
 #include <weightcast/session/update_result.hpp>
 
 namespace weightcast::detail {

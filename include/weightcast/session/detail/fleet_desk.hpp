@@ -18,9 +18,9 @@
 #include <weightcast/base/deadline.hpp>
 #include <weightcast/base/error.hpp>
 #include <weightcast/base/log.hpp>
+#include <weightcast/session/detail/fleet_board.hpp>
+#include <weightcast/session/detail/fleet_roster.hpp>
 #include <weightcast/session/fleet.hpp>
-#include <weightcast/session/fleet_board.hpp>
-#include <weightcast/session/fleet_roster.hpp>
 
 namespace weightcast::detail {
 
