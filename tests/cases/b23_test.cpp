@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(b23_two_hundred_cycles_leave_nothing_behind) {
         descriptors = entries_of("/proc/self/fd");
         memory = resident_bytes();
     }
-    BOOST_TEST(settled_threads(threads) == threads);
+    BOOST_TEST(settled_threads(threads) <= threads);  // fewer: one of another test had not ended
     BOOST_TEST(entries_of("/proc/self/fd") == descriptors);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     BOOST_TEST(resident_bytes() <
