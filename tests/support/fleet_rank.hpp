@@ -26,6 +26,7 @@
 #include <weightcast/comm/gloo_communicator.hpp>
 #include <weightcast/comm/rendezvous_server.hpp>
 #include <weightcast/engine/joining.hpp>
+#include <weightcast/kernels/model_digest.hpp>
 #include <weightcast/session/fleet_member.hpp>
 #include <weightcast/session/fleet_sender.hpp>
 
@@ -45,14 +46,12 @@ inline transfer_limits fleet_transfer_limits() {
             .update = std::chrono::seconds{60}};
 }
 
-/// Of all bytes that a model holds.
+/// Of all that a model holds.
 inline std::string digest_of(test_model const& model) {
-    std::uint64_t sum = 14695981039346656037U;
-    for (auto const& tensor : model.values()) {
-        for (auto const byte : tensor)
-            sum = (sum ^ static_cast<std::uint8_t>(byte)) * 1099511628211U;
-    }
-    return std::to_string(sum);
+    std::vector<named_view<>> tensors;
+    for (std::size_t i = 0; i < model.size(); ++i)
+        tensors.push_back({model.name(i), model.view(i)});
+    return digest_text(model_digest(tensors));
 }
 inline std::string digest_of_seed(std::uint64_t seed) {
     return digest_of(test_model{cpu_device, fleet_specs(), seed});
