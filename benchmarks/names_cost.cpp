@@ -61,6 +61,8 @@ announcement announced(std::size_t count) {
     auto const objection =
         tables.objection({}, a.parameters.data(), a.parameters.size(), a.coverage);
     if (objection) std::abort();
+    if (!tables.alias_pairs({}, a.parameters.data(), a.parameters.size()).empty()) std::abort();
+    if (!tables.layer_runs({}, a.parameters.data(), a.parameters.size()).empty()) std::abort();
     std::vector<detail::destination<host_space>> all(a.parameters.size());
     detail::add_destinations(all, a, tables, target_id::main(), group);
     return all.size();

@@ -108,6 +108,7 @@ class parameter_index {
     layout_table const& layouts() const noexcept { return layouts_; }
     std::vector<layer_input> const& inputs() const noexcept { return inputs_; }
     name_map const& map() const noexcept { return map_; }
+    bool has_aliases() const noexcept { return !aliases_.empty(); }
     /// The own tensor that a layout is of.
     std::size_t own_of_layout(std::size_t layout) const { return own_of_layout_[layout]; }
     /// The own tensor of that name, as it stands; or none.

@@ -160,6 +160,17 @@ class parameter_table {
     std::vector<std::string> not_covered(parameter const* parameters, std::size_t count) const {
         return check(parameters, count).not_covered();
     }
+    /// Announced names that are dropped, where the table accepts unknown ones.
+    std::vector<std::string> unknown(parameter const* parameters, std::size_t count) const {
+        if (!rules_.lenient) return {};
+        return check(parameters, count).unknown();
+    }
+    /// Announced parameters that mean one tensor, one of them by its alias: (index, index of the other).
+    std::vector<std::pair<std::size_t, std::size_t>> alias_pairs(parameter const* parameters,
+                                                                 std::size_t count) const {
+        if (!index_.has_aliases()) return {};
+        return check(parameters, count).alias_pairs();
+    }
     /// The layers' steps of an update that has no objection.
     std::vector<layer_run<R>> layer_runs(parameter const* parameters, std::size_t count) const {
         std::vector<layer_run<R>> runs;

@@ -226,13 +226,13 @@ class parameter_tables {
     /// Names that the table does not know, where it accepts them.
     std::vector<std::string> unknown(target_id const& id, parameter const* parameters,
                                      std::size_t count) const {
-        return state(id).table.check(parameters, count).unknown();
+        return state(id).table.unknown(parameters, count);
     }
     /// Parameters that mean one tensor: (index, index of the other).
     std::vector<std::pair<std::size_t, std::size_t>> alias_pairs(target_id const& id,
                                                                  parameter const* parameters,
                                                                  std::size_t count) const {
-        return state(id).table.check(parameters, count).alias_pairs();
+        return state(id).table.alias_pairs(parameters, count);
     }
 
   private:

@@ -5,7 +5,6 @@
 #endif
 // The payload of a dense update at a receiver: chunks over a ring, and windows of direct tensors.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -224,17 +223,19 @@ class dense_receiver {
     }
     void unpack_oldest(packed_chunk const& chunk) {
         auto const* base = static_cast<std::byte const*>(ring_.oldest_data());
+        bool const in_place = ring_.oldest_is_in_place();
         // one after the other: a layer's step frees what is held for it before the next member comes
-        auto const take = [&](chunk_member const& m) {
-            if (!ring_.oldest_is_in_place()) unpack_member(base + m.offset, m);
-            arrived(m.tensor, m.bytes);
+        auto const take = [&] {
+            for (auto const& m : chunk.members) {
+                if (!in_place) unpack_member(base + m.offset, m);
+                arrived(m.tensor, m.bytes);
+            }
         };
-        if (ring_.oldest_is_in_place()) {
-            for (auto const& m : chunk.members) take(m);
+        if (in_place) {
+            take();
         } else {
             trace_.record("unpack", chunk_name(chunk, agreed_),
-                          communicator_.core().unpack_stream(),
-                          [&] { std::ranges::for_each(chunk.members, take); });
+                          communicator_.core().unpack_stream(), take);
         }
         done_bytes_ += chunk.bytes;
     }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <weightcast/model/detail/address_range.hpp>
 #include <weightcast/model/detail/interval_set.hpp>
 #include <weightcast/model/detail/strided_runs.hpp>
 #include <weightcast/tensor/dtype.hpp>
@@ -20,30 +21,7 @@
 
 namespace weightcast::detail {
 
-/// Addresses from a tensor's first byte to behind its last.
-struct byte_range {
-    std::uint64_t first = 0;
-    std::uint64_t last = 0;
-};
-template <MemorySpace Space>
-byte_range byte_range_of(tensor_view<Space> const& view) {
-    auto const item = item_size(view.type());
-    byte_range range{reinterpret_cast<std::uint64_t>(view.data()), 0};
-    range.last = range.first;
-    if (view.bytes() == 0) return range;
-    range.last += item;
-    for (std::size_t d = 0; d < view.shape().size(); ++d) {
-        auto const reach = (view.shape()[d] - 1) * view.strides()[d];
-        auto const bytes = static_cast<std::uint64_t>(reach < 0 ? -reach : reach) * item;
-        if (reach < 0)
-            range.first -= bytes;
-        else
-            range.last += bytes;
-    }
-    return range;
-}
-
-/// The tensor's bytes, counted from an address before it. @pre  no stride is negative
+/// The tensor's bytes, counted from an address before it.
 template <MemorySpace Space>
 std::vector<element_interval> byte_intervals(tensor_view<Space> const& view, std::uint64_t base) {
     auto const item = item_size(view.type());
@@ -54,16 +32,11 @@ std::vector<element_interval> byte_intervals(tensor_view<Space> const& view, std
     return intervals_of({runs});
 }
 
-/// Exact for tensors that lie between each other's elements; those with negative strides count as dense.
-/// @pre  their ranges overlap
+/// Exact for tensors that lie between each other's elements. @pre  their ranges overlap
 template <MemorySpace Space>
 bool share_bytes(tensor_view<Space> const& a, tensor_view<Space> const& b) {
-    auto const backwards = [](extents const& strides) {
-        return std::any_of(strides.begin(), strides.end(), [](auto s) { return s < 0; });
-    };
     if (a.contiguous() && b.contiguous()) return true;
-    if (backwards(a.strides()) || backwards(b.strides())) return true;
-    auto const base = std::min(byte_range_of(a).first, byte_range_of(b).first);
+    auto const base = std::min(range_of(a).first, range_of(b).first);
     auto both = byte_intervals(a, base);
     auto const more = byte_intervals(b, base);
     both.insert(both.end(), more.begin(), more.end());
@@ -76,13 +49,13 @@ template <MemorySpace Space>
 std::vector<std::pair<std::size_t, std::size_t>> sharing_pairs(
     std::vector<tensor_view<Space>> const& views) {
     struct placed {
-        byte_range range;
+        address_range range;
         std::size_t index;
     };
     std::vector<placed> order;
     for (std::size_t i = 0; i < views.size(); ++i) {
-        auto const range = byte_range_of(views[i]);
-        if (range.first != range.last) order.push_back({range, i});
+        auto const range = range_of(views[i]);
+        if (range.bytes() != 0) order.push_back({range, i});
     }
     std::sort(order.begin(), order.end(),
               [](placed const& a, placed const& b) { return a.range.first < b.range.first; });
