@@ -17,9 +17,11 @@
 
 #include <support/says.hpp>
 #include <support/test_model.hpp>
+#include <weightcast/model/serving_hooks.hpp>
 #include <weightcast/model/shadow.hpp>
 #include <weightcast/model/sliced_layout.hpp>
 #include <weightcast/model/stored_layout.hpp>
+#include <weightcast/model/weight_snapshot.hpp>
 #include <weightcast/session/weight_sender.hpp>
 #include <weightcast/session/weight_worker.hpp>
 #include <weightcast/tensor/range_tensor.hpp>

@@ -2,15 +2,19 @@
 // What an update may leave out, name twice or not know: from metadata alone.
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/test/unit_test.hpp>
 
 #include <support/says.hpp>
 #include <weightcast/model/fused_layout.hpp>
+#include <weightcast/model/parameter_index.hpp>
 #include <weightcast/model/parameter_table.hpp>
 #include <weightcast/model/sliced_layout.hpp>
 #include <weightcast/model/stored_layout.hpp>
+#include <weightcast/model/update_check.hpp>
+#include <weightcast/model/update_coverage.hpp>
 #include <weightcast/tensor/range_tensor.hpp>
 
 namespace weightcast::test {
@@ -152,6 +156,31 @@ BOOST_AUTO_TEST_CASE(own_tensors_that_share_memory_are_not_written_twice) {
                "");
     BOOST_TEST(objection(columns, {f32("odd", {4}), f32("last", {1})}, update_coverage::partial)
                    .starts_with("own tensors 'odd' and 'last' share memory"));
+}
+
+BOOST_AUTO_TEST_CASE(coverages_have_the_names_of_the_documentation) {
+    BOOST_TEST(to_string(update_coverage::everything) == "everything");
+    BOOST_TEST(to_string(update_coverage::parameters) == "parameters");
+    BOOST_TEST(to_string(update_coverage::partial) == "partial");
+    BOOST_TEST(to_string(update_coverage::members) == "members");
+    BOOST_TEST(to_string(static_cast<update_coverage>(9)) == "unknown coverage");
+}
+
+BOOST_AUTO_TEST_CASE(a_name_has_one_meaning_and_is_found_by_a_rename_first) {
+    parameter_index index;
+    auto const own = index.add_own("w", dtype::float32, {2}, own_kind::parameter);
+    BOOST_TEST(index.add_own("b", dtype::float32, {3}, own_kind::buffer) == own + 1);
+    BOOST_CHECK_THROW(index.add_own("w", dtype::int8, {2}, own_kind::output), bad_argument);
+    BOOST_TEST(index.find_own("w") == own);
+    BOOST_TEST(index.find_own("v") == parameter_index::none);
+    name_map map;
+    map.prefix("model.", "");
+    index.rename(map);
+    BOOST_TEST(index.look_up(std::string_view{"model.w"}).own == own);
+    BOOST_TEST(index.look_up(std::string_view{"w"}).own == own);
+    BOOST_TEST((index.look_up(f32("model.b", {3})).how == parameter_index::fit::whole));
+    BOOST_TEST((index.look_up(f32("b", {4})).how == parameter_index::fit::misfit));
+    BOOST_TEST(!parameter_index::is_known(index.look_up(std::string_view{"model.v"})));
 }
 
 BOOST_AUTO_TEST_CASE(a_bundle_is_brought_whole_or_not_at_all) {
